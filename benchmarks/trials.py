@@ -11,7 +11,7 @@ from typing import Literal
 
 from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ANY_AGENT, Experience, Moves, Record, Tried, drawn
+from unstuck.decide.experience import ANY_AGENT, Experience, Moves, Tried, drawn
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.kinds import Failure, Kind
 
@@ -78,7 +78,7 @@ def experience(trials: Iterable[Trial]) -> Experience:
     counts: dict[str, Counter[bool]] = {}
     for trial in trials:
         counts.setdefault(trial.agent, Counter())[trial.passed] += 1
-    return Experience(agents={name: Record(landed=count[True], failed=count[False]) for name, count in counts.items()})
+    return Experience(agents={name: Tried(tried=count.total(), won=count[True]) for name, count in counts.items()})
 
 
 def _moves(trials: Iterable[Trial]) -> Moves:
@@ -101,7 +101,7 @@ def _elsewhere(known: Experience, lists: Mapping[str, Sequence[Trial]]) -> Exper
     agents = dict(known.agents)
     for name, trials in lists.items():
         passed = sum(trial.passed for trial in trials)
-        agents[name] = Record(landed=agents[name].landed - passed, failed=agents[name].failed - len(trials) + passed)
+        agents[name] = Tried(tried=agents[name].tried - len(trials), won=agents[name].won - passed)
     return replace(known, agents=agents)
 
 

@@ -4,7 +4,6 @@ import json
 import tomllib
 
 from unstuck.diagnosis.rule_files import compile_catalog
-from unstuck.remedies.chain import compile_chains
 from unstuck.shipped import CATALOG, shipped
 
 
@@ -24,6 +23,13 @@ def compile_secrets() -> str:
         "hidden": rules["hidden"],
     }
     return json.dumps(table, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def compile_chains() -> str:
+    """Return the chains of remedies as JSON, a line for each table."""
+    content = tomllib.loads(shipped("chains.toml"))
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in content.items())
+    return f"{{\n{lines}\n}}\n"
 
 
 def compile_table(name: str) -> str:

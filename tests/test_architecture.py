@@ -25,7 +25,7 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
 ROOTS = ("compose", "cli", "hook", "library", "mcp", "web")
 """Where edges are put together: the composition root, and the faces on it."""
-LIBRARY = {"most_decisions_of_lineage", "compile_chains", "compile_catalog", "table"}
+LIBRARY = {"most_decisions_of_lineage", "compile_catalog", "table"}
 """Called by the scripts that compile the catalogue and write the pages of the reference, or by a library's user."""
 
 

@@ -23,6 +23,7 @@ from unstuck.agents.claims import (
     statement,
 )
 from unstuck.agents.transcript import Claim
+from unstuck.decide import summary
 from unstuck.journal.attempt import Ended
 
 FAILED = """Task 1.3: Add failure parser FAILED
@@ -62,12 +63,6 @@ FAILED = """Task 1.3: Add failure parser FAILED
 )
 def test_only_a_plain_statement_is_a_claim(text: str, expected: Claim) -> None:
     assert statement(text).claim == expected
-
-
-def test_the_brief_repeated_is_no_claim() -> None:
-    brief = "Do the task. At the end print\n\nTASK_COMPLETE\n"
-    assert statement(f"{brief}\nworking ...\n", brief=brief).claim == "none"
-    assert statement(f"{brief}\nworking ...\nTASK_COMPLETE\n", brief=brief).claim == "done"
 
 
 # --- words that deny the claim ---------------------------------------------------------------------
@@ -215,7 +210,7 @@ def test_the_failure_of_another_task_is_not_this_tasks() -> None:
     ],
 )
 def test_the_summary_fits_a_title(error: str, expected: str) -> None:
-    assert failure_report(f"Task 1.3: X FAILED\n- Error: {error}").summary == expected
+    assert summary(failure_report(f"Task 1.3: X FAILED\n- Error: {error}").error, "1.3") == expected
 
 
 # --- the result JSON of autobuild -------------------------------------------------------------------
@@ -305,12 +300,10 @@ def changed(**changes: object) -> str:
         pytest.param(changed(status="done"), "'done', not \"complete\"", id="unknown status"),
         pytest.param(changed(tasks={"total": "3"}), '"tasks"', id="tasks without numbers"),
         pytest.param(changed(files={"created": "a.py"}), '"files"', id="files that are no list"),
-        pytest.param(changed(plan_updated="yes"), '"plan_updated" of the result is a str', id="wrong type"),
-        pytest.param(changed(error=[[[]]] * 3).replace("[]", "[" * 99 + "]" * 99), "nested deeper", id="too deep"),
+        pytest.param(changed(plan_updated="yes"), '"plan_updated"', id="wrong type"),
+        pytest.param(f"```json\n{RAW[:-1]}{'[' * 99_999}\n```", "not JSON", id="too deep"),
         *(
-            pytest.param(
-                json.dumps({key: RESULT[key] for key in RESULT if key != name}), f'no "{name}"', id=f"no {name}"
-            )
+            pytest.param(json.dumps({key: RESULT[key] for key in RESULT if key != name}), f'"{name}"', id=f"no {name}")
             for name in ("status", "tasks", "quality_gates", "commit_message", "files", "plan_updated")
         ),
     ],

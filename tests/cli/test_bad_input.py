@@ -114,7 +114,7 @@ def test_a_plan_of_three_thousand_tasks_is_read_and_begun(project: "Project") ->
     [
         ("missing.md", "There is no plan missing.md."),
         ("empty-folder", "The folder empty-folder has no tasks.md."),
-        ("pipe", "is a pipe"),
+        ("pipe", "is no file"),
         ("x" * 300, "Cannot read the plan"),
     ],
     ids=["missing", "folder", "pipe", "long name"],

@@ -48,7 +48,7 @@ def test_text_without_a_request_asks_for_nothing() -> None:
     [
         ("TASK_MODIFICATION_REQUEST\nnothing", "no JSON object"),
         ("TASK_MODIFICATION_REQUEST\n{bad", "not JSON"),
-        ("TASK_MODIFICATION_REQUEST\n" + '{"a":' * 500, "nested"),
+        ("TASK_MODIFICATION_REQUEST\n" + '{"a":' * 500, "not JSON"),
         (request(type="DELETE_TASK"), "its type is 'DELETE_TASK'"),
         (request(type=["SPLIT_TASK"]), "its type is"),
         (request(originalTaskId="1.4"), "about task '1.4'"),

@@ -8,7 +8,7 @@ from scripts.write_policies import most_decisions
 
 from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ENOUGH, Experience, Record
+from unstuck.decide.experience import ENOUGH, Experience, Tried
 from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, parse
 from unstuck.decide.profile_files import profile, profiles
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind
@@ -121,7 +121,7 @@ def test_a_limit_goes_to_another_agent_where_the_user_would_rather_switch(kind: 
 
 
 def test_an_agent_that_is_down_is_no_choice_however_good_it_was() -> None:
-    good = Experience(agents={"a": Record(landed=50), "b": Record(failed=50)})
+    good = Experience(agents={"a": Tried(tried=50, won=50), "b": Tried(tried=50, won=0)})
     both = History(agent="a", agents=("a", "b"), tries={"a": 1})
     assert decide(failure(Kind.AUTH_FAILED), both, ADAPTIVE, good).action == Switch(agent="b")
 
@@ -239,11 +239,9 @@ def test_agents_take_turns_in_the_users_order_while_nothing_is_known() -> None:
 
 
 def test_with_enough_evidence_the_better_agent_comes_first() -> None:
-    known = Experience(
-        agents={"a": Record(landed=5, failed=5), "b": Record(landed=1, failed=19), "c": Record(landed=15, failed=5)}
-    )
+    known = Experience(agents={"a": Tried(tried=10, won=5), "b": Tried(tried=20, won=1), "c": Tried(tried=20, won=15)})
     assert known.best(("a", "b", "c"), {"a": 1}) == "c"
-    few = Experience(agents={"c": Record(landed=ENOUGH - 1)})
+    few = Experience(agents={"c": Tried(tried=ENOUGH - 1, won=ENOUGH - 1)})
     assert few.best(("a", "b", "c"), {"a": 1}) == "b"
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck import compose
-from unstuck.decide.experience import Experience, Record, drawn
+from unstuck.decide.experience import Experience, Tried, drawn
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -28,10 +28,10 @@ def test_agents_are_drawn_by_what_is_known_of_them(
 
 
 def test_experience_decides_by_itself_only_with_enough_of_it() -> None:
-    known = Experience(agents={"a": Record(landed=9, failed=1), "b": Record(landed=4, failed=5)})
+    known = Experience(agents={"a": Tried(tried=10, won=9), "b": Tried(tried=9, won=4)})
     assert not known.enough(["a", "b"])
     assert not known.enough(["a"]), "one agent is in order by itself"
-    assert Experience(agents={**known.agents, "b": Record(landed=5, failed=5)}).enough(["a", "b"])
+    assert Experience(agents={**known.agents, "b": Tried(tried=10, won=5)}).enough(["a", "b"])
 
 
 def test_the_agent_that_landed_more_begins_the_next_run(project: "Project") -> None:

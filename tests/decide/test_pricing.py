@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unstuck import compose
 from unstuck.decide.action import Escalate, Retry, Rollback, Switch
 from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Record, Tried, pooled, task_sort
+from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
 from unstuck.decide.profile_files import profile
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans.plan import Task
@@ -69,10 +69,10 @@ def test_evidence_bends_no_predecessors_profile_and_no_failure_that_is_not_the_a
 
 def test_other_repositories_count_for_a_quarter_and_sorts_of_tasks_apart() -> None:
     there = Experience(
-        agents={"a": Record(landed=40, failed=3)}, moves={("test_failed", "retry", ""): Tried(tried=9, won=4)}
+        agents={"a": Tried(tried=43, won=40)}, moves={("test_failed", "retry", ""): Tried(tried=9, won=4)}
     )
-    both = pooled(Experience(agents={"a": Record(landed=1, failed=1)}), [there])
-    assert both.agents["a"] == Record(landed=1 + 40 // ELSEWHERE, failed=1)
+    both = pooled(Experience(agents={"a": Tried(tried=2, won=1)}), [there])
+    assert both.agents["a"] == Tried(tried=1 + 40 // ELSEWHERE + 1, won=1 + 40 // ELSEWHERE)
     assert both.moves["test_failed", "retry", ""].tried == 9 // ELSEWHERE
     sorts = [
         Task(id="1", title="t", fixes="0"),
@@ -82,8 +82,8 @@ def test_other_repositories_count_for_a_quarter_and_sorts_of_tasks_apart() -> No
     ]
     assert [task_sort(one) for one in sorts] == ["fix", "test", "py", ""]
     known_sorts = Experience(
-        agents={"a": Record(landed=50), "b": Record(failed=50)},
-        sorts={("a", "py"): Record(failed=10), ("b", "py"): Record(landed=10)},
+        agents={"a": Tried(tried=50, won=50), "b": Tried(tried=50, won=0)},
+        sorts={("a", "py"): Tried(tried=10, won=0), ("b", "py"): Tried(tried=10, won=10)},
     )
     assert known_sorts.records(["a", "b"], "py") == (("a", 0, 10), ("b", 10, 0))
     assert known_sorts.records(["a", "b"], "md") == (("a", 50, 0), ("b", 0, 50))

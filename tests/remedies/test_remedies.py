@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts.compile_catalog import compile_chains
 from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import alike, plain_words
-from unstuck.remedies.chain import ASK, Tools, compile_chains, read_catalog
+from unstuck.remedies.chain import ASK, Tools, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings

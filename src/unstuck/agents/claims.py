@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from unstuck.agents.transcript import Claim
-from unstuck.decide import summary
 from unstuck.diagnosis import shown
 from unstuck.journal import Ended
 
@@ -36,11 +35,6 @@ class Report:
     attempted_fix: str
     status: str
     raw_output: str = field(repr=False)
-
-    @property
-    def summary(self) -> str:
-        """The error as the title of a fix task."""
-        return summary(self.error, self.task_id)
 
     def as_json(self) -> dict[str, object]:
         """Return it under smart-ralph's names."""
@@ -120,9 +114,9 @@ def approach(text: str) -> str:
     return _approach(_lines(text))
 
 
-def statement(text: str, task: str = "", brief: str = "") -> Statement:
-    """Read the output of a session. The last word counts; what only repeats the brief does not."""
-    lines = _lines(text.replace(brief, "\n") if brief.strip() else text)
+def statement(text: str, task: str = "") -> Statement:
+    """Read the output of a session. The last word counts."""
+    lines = _lines(text)
     reports = _reports(lines, text, task)
     found, place = find_result(lines)
     marks: list[tuple[int, Claim]] = [(where.stop, "failed") for where, _ in reports]
@@ -312,7 +306,6 @@ def _report(task: str, fields: Mapping[str, str], text: str) -> Report:
 
 # --- the result JSON of a phase, as autobuild's sub-agents print it, from text that anybody may have written
 
-DEEPEST_JSON = 64
 TOLD_CHARS = 4_000
 _KEY = re.compile(r'"phase_id"\s*:')
 _STATE_FILE = "phase_name"
@@ -375,25 +368,12 @@ def _around(text: str, at: int) -> dict[str, Any] | Unreadable | None:
 
 
 def load_object(text: str, *, partly: bool = False) -> dict[str, Any] | Unreadable:
-    """Load JSON that anybody may have written: bounded in depth, never raising."""
-    if _depth(text) > DEEPEST_JSON:
-        return Unreadable(f"the JSON is nested deeper than {DEEPEST_JSON}")
+    """Load JSON that anybody may have written; never raises."""
     try:
         value = json.JSONDecoder().raw_decode(text)[0] if partly else json.loads(text)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}"[:TOLD_CHARS])
     return value if isinstance(value, dict) else Unreadable("the JSON is no object")
-
-
-def _depth(text: str) -> int:
-    """Count how deep brackets open before they close, strings included: a little too deep is deep enough."""
-    depth = deepest = 0
-    for bracket in re.finditer(r"[\[\]{}]", text):
-        depth += 1 if bracket[0] in "[{" else -1
-        deepest = max(deepest, depth)
-        if deepest > DEEPEST_JSON or (depth <= 0 and deepest):
-            break
-    return deepest
 
 
 _SHAPE: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -414,10 +394,8 @@ def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
     if _STATE_FILE in value:
         return None
     for name, sorts in _SHAPE:
-        if name not in value:
-            return Unreadable(f'the result has no "{name}"')
-        if not isinstance(value[name], sorts):
-            return Unreadable(f'"{name}" of the result is a {type(value[name]).__name__}')
+        if not isinstance(value.get(name, ...), sorts):
+            return Unreadable(f'"{name}" of the result is missing, or of another type')
     status, tasks, gates, files = (value[name] for name in ("status", "tasks", "quality_gates", "files"))
     if status not in ("complete", "failed"):
         return Unreadable(f'"status" of the result is {status[:40]!r}, not "complete" or "failed"')

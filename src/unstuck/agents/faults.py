@@ -15,13 +15,6 @@ from unstuck.shipped import shipped_toml
 LONGEST = 4_000
 """Characters of an error that are judged; a provider's own words stand at its beginning."""
 MESSAGE_CHARS = 500
-STATUS = re.compile(
-    r"^\W{0,3}(?:API Error:? ?\(?|Error:? )?([45]\d\d)\b"
-    r"|\b(?:status(?:[ _]?code)?|HTTP(?:/[\d.]+)?|code|rejected|API Error|http|Last error)[\s\"'=:(_]{1,4}([45]\d\d)\b",
-    re.IGNORECASE,
-)
-WAITS = ("retry-after-ms", "retry-after", "anthropic-ratelimit-unified-reset", "x-ratelimit-reset-requests",
-         "x-ratelimit-reset-tokens", "x-ratelimit-reset")  # fmt: skip
 DECISIVE = (401, 403, 429)
 """Statuses that say it all; only that an account must be paid is known from the words."""
 SERVER, CLIENT = 500, 400
@@ -36,6 +29,7 @@ class _Table(NamedTuple):
     statuses: Mapping[str, End]
     rules: Sequence[tuple[End, re.Pattern[str], re.Pattern[str]]]
     resets: Sequence[re.Pattern[str]]
+    stated: re.Pattern[str]
 
 
 def fault(
@@ -43,7 +37,7 @@ def fault(
 ) -> Fault | None:
     """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
     text = _unpacked(message)[:LONGEST]
-    stated = STATUS.search(text)
+    stated = _table().stated.search(text)
     code = int(stated[1] or stated[2]) if stated else None
     code = status if isinstance(status, int) and not isinstance(status, bool) else code
     resets = _stated(f"{text}\n{_unpacked(name)}"[: 2 * LONGEST], at) or _from_headers(headers, at)
@@ -98,7 +92,7 @@ def _from_headers(headers: object, at: float | None) -> float | None:
     if not isinstance(headers, dict):
         return None
     known = {str(name).lower(): str(value) for name, value in headers.items()}
-    for name in WAITS:
+    for name in shipped_toml("ends")["waits"]:
         if name in known:
             words = f"{known[name]}ms" if name.endswith("-ms") else known[name]
             if (moment := reset_time(words, _local(at), zone)) is not None:
@@ -155,4 +149,5 @@ def _table() -> _Table:
         (row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row.get("unless", NEVER)))
         for row in told["rule"]
     ]
-    return _Table(told["status"], rules, [re.compile(row["pattern"]) for row in told["reset"]])
+    resets = [re.compile(row["pattern"]) for row in told["reset"]]
+    return _Table(told["status"], rules, resets, re.compile(told["stated"]))

@@ -260,48 +260,40 @@ def _plain(reading: Reading, lines: Iterable[str]) -> None:
     reading.say(text)
 
 
-LITELLM = re.compile(r"^(?:litellm\.)(?P<name>\w+(?:Error|Exception|Timeout)\b): ?(?P<words>.*)")
-TOKENS = re.compile(
-    r"^Tokens: (?P<sent>\d[\d,]*(?:\.\d+)?[kM]?) sent,(?:.*,)? (?P<received>\d[\d,]*(?:\.\d+)?[kM]?) received\."
-    r"(?:.*\$(?P<cost>\d+(?:\.\d+)?) session)?"
-)
-EDIT = re.compile(r"^Applied edit to (?P<file>.+)")
-REFLECTIONS = re.compile(r"^Only \d+ reflections allowed")
-WINDOW = re.compile(
-    r"(?i)^Model \S+ has hit a token limit!|^The chat session is (?:too large|larger than the context window)"
-)
-LOGIN = re.compile(
-    r"(?i)^(?:Warning: .* expects these environment variables|No LLM model was specified and no API keys)"
-    r"|(?-i:^- [A-Z_]*API_KEY: Not set)"
-)
+@cache
+def _shapes(agent: str) -> Mapping[str, re.Pattern[str]]:
+    return {name: re.compile(pattern) for name, pattern in shipped_toml("ends")[agent].items()}
+
+
 HEAD = "https://aider.chat/HISTORY"
 UNITS = {"k": 1_000, "M": 1_000_000}
 
 
 def _aider(reading: Reading, lines: Iterable[str]) -> None:
     """Read aider's text. It ends with exit code 0 whatever happens: a litellm error with no answer after it is the end."""
-    waiting, began = "", False
+    waiting, began, shapes = "", False, _shapes("aider")
     answer: deque[str] = deque(maxlen=MOST_LINES)
     for line in (line.rstrip("\n") for line in lines):
         reading.events += 1 if line.strip() else 0
+        kind, found = next(((name, one) for name, shape in shapes.items() if (one := shape.match(line))), ("", None))
         if waiting:
             reading.error(f"{waiting} {line}")
             waiting = ""
-        elif found := LITELLM.match(line):
+        elif kind == "error" and found:
             waiting = f"{found['name']}: {found['words']}"
             reading.error(waiting)
             answer.clear()
-        elif found := TOKENS.match(line):
+        elif kind == "tokens" and found:
             reading.say("\n".join(answer).strip())
             reading.count(_count(found["sent"]), _count(found["received"]))
             reading.bill(float(found["cost"]) if found["cost"] else None)
             answer.clear()
-        elif found := EDIT.match(line):
+        elif kind == "edit" and found:
             reading.call("edit", found["file"])
             reading.returned(next(reversed(reading.tools)), ok=True)
-        elif WINDOW.match(line) or LOGIN.match(line):
-            reading.error("context window exceeded" if WINDOW.match(line) else "no api key")
-        elif REFLECTIONS.match(line):
+        elif kind in ("window", "login"):
+            reading.error("context window exceeded" if kind == "window" else "no api key")
+        elif kind == "reflections":
             reading.reason = "max_turns"
         elif began:
             answer.append(line)
@@ -312,22 +304,19 @@ def _count(words: str) -> int:
     return round(float(words.rstrip("kM").replace(",", "")) * UNITS.get(words[-1], 1))
 
 
-STEP = re.compile(r"^mini-swe-agent \(step \d+, \$(?P<cost>[\d.]+)\):")
 SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 RULER = "────"
 SECTIONS = {"Tool:": "tool", "Exit:": "exit", "User:": "other"}
-LIMITS = re.compile(r"^(?:LimitsExceeded|CostLimit\w*|StepLimit\w*)")
-ERROR = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception|Exceeded)\b")
 
 
 def _mini(reading: Reading, lines: Iterable[str]) -> None:
     """Read mini-swe-agent's steps: words, commands and their return codes. What stands before the first is its prompt."""
-    section, fenced = "", False
+    section, fenced, shapes = "", False, _shapes("mini")
     words: list[str] = []
     command: list[str] = []
     for line in (line.rstrip("\n") for line in lines):
         reading.events += 1 if line.strip() else 0
-        if found := STEP.match(line):
+        if found := shapes["step"].match(line):
             section, words, command, fenced = "step", [], [], False
             reading.bill(float(found["cost"]))
         elif section and line in SECTIONS:
@@ -345,9 +334,9 @@ def _mini(reading: Reading, lines: Iterable[str]) -> None:
             if last and reading.tools[last].ok is None:
                 reading.returned(last, ok=int(line) == 0, exit_code=int(line))
             section = "output"
-        elif section == "exit" and (LIMITS.match(line) or ERROR.match(line)):
+        elif section == "exit" and (shapes["limit"].match(line) or shapes["error"].match(line)):
             reading.error(line)
-            reading.finish(ok=False, reason="max_turns" if LIMITS.match(line) else None)
+            reading.finish(ok=False, reason="max_turns" if shapes["limit"].match(line) else None)
     if section == "step":
         _mini_step(reading, words, command)
 

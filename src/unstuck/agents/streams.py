@@ -6,7 +6,7 @@ Law: whatever the lines hold, reading never fails and always ends in one of the 
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -32,12 +32,8 @@ BY_SIGNAL = {124, 130, 137, 143}
 LONGEST_LINE = 4_000_000
 SIDE_LINES = 400
 """So many of the last lines beside the stream are looked at."""
-TORN = '{"type":'
-MOST_PIECES = 20
 LAST_SECOND = 10**11
 """In the year 5138: more are milliseconds, or no time at all."""
-TELLING = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url")
-"""Of a tool's arguments, the one to show."""
 
 
 @cache
@@ -184,15 +180,14 @@ def read(
     if form.prose is not None:
         form.prose(reading, stdout)
     for line in stdout if form.prose is None else ():
-        found = False
-        for event in events(line):
-            found = True
+        event = event_of(line)
+        if event is not None:
             reading.at = moment(event.get("timestamp") or event.get("ts")) or reading.at
             try:
                 reading.events += form.take(reading, event)
             except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError):
                 continue  # an event of a shape that nobody has seen: the others still count
-        if not found and line.strip():
+        elif line.strip():
             form.noise(reading, line)
             noise.append(line)
     if (
@@ -209,34 +204,13 @@ def read(
     return conclude(reading, code, aside, meanings or {}, noise=bool(noise))
 
 
-def events(line: str) -> Iterator[Event]:
-    """Yield the JSON objects of a line: one, or none, or those that survived in a torn one."""
+def event_of(line: str) -> Event | None:
+    """Return the JSON object that a line is; None for any other line."""
     bare = line.strip()
-    if (not bare.startswith("{") and TORN not in bare) or len(bare) > LONGEST_LINE:
-        return
     try:
-        value = json.loads(bare)
+        return json.loads(bare) if bare.startswith("{") and len(bare) <= LONGEST_LINE else None
     except (ValueError, RecursionError):
-        yield from _pieces(bare)
-        return
-    if isinstance(value, dict):
-        yield value
-
-
-def _pieces(line: str) -> Iterator[Event]:
-    """Find whole events inside a torn line: a text inside of an event has its quotes escaped, so it is not taken for one."""
-    decoder, at = json.JSONDecoder(), 0
-    for _ in range(MOST_PIECES):
-        at = line.find(TORN, at)
-        if at < 0:
-            return
-        try:
-            value, at = decoder.raw_decode(line, at)
-        except (ValueError, RecursionError):
-            at += len(TORN)
-            continue
-        if isinstance(value, dict):
-            yield value
+        return None
 
 
 def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None) -> Fault | None:
@@ -255,7 +229,7 @@ def last_fault(lines: Sequence[str], at: float) -> Fault | None:
 
 
 def _told(pattern: re.Pattern[str], line: str, following: str, at: float | None) -> Fault | None:
-    event = next(events(line), None)
+    event = event_of(line)
     if event is not None:
         if event.get("status") == "error" or event.get("type") == "error" or "error" in event:
             return error_of(event, at)
@@ -305,7 +279,7 @@ def given(arguments: object) -> str:
         except (ValueError, RecursionError):
             return str(arguments)
     if isinstance(arguments, dict):
-        for key in TELLING:
+        for key in shipped_toml("ends")["telling"]:
             if isinstance(arguments.get(key), str):
                 return str(arguments[key])
         commands = arguments.get("commands")
@@ -325,14 +299,9 @@ def text_of(content: object) -> str:
     return ""
 
 
-EXIT_CODE = re.compile(
-    r"(?im)^(?:Exit code:? |Command failed with exit code: |.{0,2}Command exited with code |<?shellId: \d+ completed with exit code )(-?\d+)\b"
-)
-
-
 def exit_code(text: str) -> int | None:
     """Return the exit code that a tool's result states at its beginning or end."""
-    found = [match[1] for match in EXIT_CODE.finditer(f"{text[:200]}\n{text[-500:]}")]
+    found = re.findall(shipped_toml("ends")["exit_code"], f"{text[:200]}\n{text[-500:]}")
     return int(found[-1]) if found else None
 
 
@@ -341,14 +310,6 @@ GIST = re.compile(r'"(?:text|command|file_path|filePath|message|content|deltaCon
 
 FROM_US = re.compile(r'"(?:type|role)" ?: ?"user"')
 """What we said to the agent, which some repeat, and what its tools answered."""
-CALLED = (
-    ("name", "input"),
-    ("tool_name", "parameters"),
-    ("tool", "input"),
-    ("toolName", "arguments"),
-    ("name", "arguments"),
-)
-"""How agents write which tool they call, and with what."""
 DEEPEST = 6
 
 
@@ -374,7 +335,7 @@ def _called(event: object, depth: int) -> str:
         return next((found for one in event if (found := _called(one, depth - 1))), "") if depth else ""
     if not isinstance(event, dict) or not depth:
         return ""
-    for name, arguments in CALLED:
+    for name, arguments in shipped_toml("ends")["called"]:
         if isinstance(event.get(name), str) and isinstance(event.get(arguments), dict | str):
             return f"{event[name]} {given(event[arguments])}"
     return _called(list(event.values()), depth)
@@ -396,7 +357,7 @@ def conclude(
     elif end == "done_claimed" or (end == "permission_denied" and reading.finished == "ok"):
         claim = "none" if said.denied else "done"
     if end in ("done_claimed", "permission_denied") and (
-        asks(reading.message) or (reading.last and reading.last.name in ASKING)
+        asks(reading.message) or (reading.last and reading.last.name in shipped_toml("ends")["asking"])
     ):
         end = "asks"
     told = next((one for one in (reading.fault, aside) if one is not None and one.end == end), None)
@@ -448,5 +409,3 @@ def _well(reading: Reading) -> End:
 
 
 LOST = re.compile(r"(?is)no conversation found|no rollout found|session.*not found|not found.*session")
-ASKING = frozenset({"AskUserQuestion", "ask_user", "ask_followup_question", "ask_question", "request_user_input"})
-"""Tools by which an agent asks a person."""

@@ -18,7 +18,6 @@ from unstuck.decide import (
     Experience,
     Fix,
     Halt,
-    Record,
     Retry,
     Rollback,
     Switch,
@@ -50,13 +49,13 @@ MOST_FILES = 100
 
 def experience_of(journal: Store, *, without: str = "") -> Experience:
     """Count how the attempts of all earlier runs in this repository ended, but for the run that asks."""
-    agents: defaultdict[str, Record] = defaultdict(Record)
-    sorts: defaultdict[tuple[str, str], Record] = defaultdict(Record)
+    agents: defaultdict[str, Tried] = defaultdict(Tried)
+    sorts: defaultdict[tuple[str, str], Tried] = defaultdict(Tried)
     moves: defaultdict[tuple[str, str, str], Tried] = defaultdict(Tried)
     for run in journal.runs():
         for task in fold(journal.read(run)).tasks.values() if run != without else ():
             for attempt, landed in _judged(task):
-                one = Record(landed=int(landed), failed=int(not landed))
+                one = Tried(tried=1, won=int(landed))
                 agents[attempt.agent] += one
                 sorts[attempt.agent, task_sort(task.task)] += one
             for kind, move, agent, tried in _made(task):
@@ -113,8 +112,8 @@ def _others(own: Path) -> Iterator[Experience]:
 def _as_table(known: Experience) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "agents": [[name, one.landed, one.failed] for name, one in known.agents.items()],
-        "sorts": [[*key, one.landed, one.failed] for key, one in known.sorts.items()],
+        "agents": [[name, one.won, one.failed] for name, one in known.agents.items()],
+        "sorts": [[*key, one.won, one.failed] for key, one in known.sorts.items()],
         "moves": [[*key, one.tried, one.won, round(one.seconds, 3)] for key, one in known.moves.items()],
     }
 
@@ -132,8 +131,8 @@ def _from_table(table: dict[str, Any]) -> Experience:
     )
 
 
-def _record(landed: object, failed: object) -> Record:
-    return Record(landed=int(str(landed)), failed=int(str(failed)))
+def _record(landed: object, failed: object) -> Tried:
+    return Tried(tried=int(str(landed)) + int(str(failed)), won=int(str(landed)))
 
 
 def ordered(options: Options, experience: Experience, plan: Plan) -> Options:
@@ -240,4 +239,4 @@ def _agents(cwd: Path) -> dict[str, dict[str, int]]:
         return {}
     with contextlib.closing(journal):
         agents = experience_of(journal).agents
-    return {name: {"landed": record.landed, "failed": record.failed} for name, record in agents.items()}
+    return {name: {"landed": record.won, "failed": record.failed} for name, record in agents.items()}

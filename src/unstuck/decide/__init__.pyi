@@ -22,7 +22,6 @@ from unstuck.decide.decision import decide as decide
 from unstuck.decide.decision import missing_names as missing_names
 from unstuck.decide.experience import ANY_AGENT as ANY_AGENT
 from unstuck.decide.experience import Experience as Experience
-from unstuck.decide.experience import Record as Record
 from unstuck.decide.experience import Tried as Tried
 from unstuck.decide.experience import Weighed as Weighed
 from unstuck.decide.experience import drawn as drawn

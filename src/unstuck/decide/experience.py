@@ -12,7 +12,7 @@ from unstuck.plans import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What one move came to: how often it was made, how often the work landed after it, and the seconds that took."""
+    """What a move or an agent's attempts came to: how often it was tried, how often the work landed, and the seconds that took."""
 
     tried: int = 0
     won: int = 0
@@ -24,6 +24,15 @@ class Tried:
     def shrunk(self, divisor: int) -> "Tried":
         """Return evidence that counts less, because it is from somewhere else."""
         return Tried(tried=self.tried // divisor, won=self.won // divisor, seconds=self.seconds / divisor)
+
+    @property
+    def failed(self) -> int:
+        return self.tried - self.won
+
+    @property
+    def rate(self) -> float:
+        """The expected share that lands, starting from even odds."""
+        return (self.won + 1) / (self.tried + 2)
 
 
 Moves = Mapping[tuple[str, str, str], Tried]
@@ -47,40 +56,16 @@ quotient is 0.63.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One agent's finished attempts."""
-
-    landed: int = 0
-    failed: int = 0
-
-    @property
-    def tried(self) -> int:
-        return self.landed + self.failed
-
-    def __add__(self, other: "Record") -> "Record":
-        return Record(landed=self.landed + other.landed, failed=self.failed + other.failed)
-
-    def shrunk(self, divisor: int) -> "Record":
-        """Return evidence that counts less, because it is from somewhere else."""
-        return Record(landed=self.landed // divisor, failed=self.failed // divisor)
-
-    @property
-    def rate(self) -> float:
-        """The expected share that lands, starting from even odds."""
-        return (self.landed + 1) / (self.tried + 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    agents: Mapping[str, Record] = field(default_factory=dict)
-    sorts: Mapping[tuple[str, str], Record] = field(default_factory=dict)  # by agent and sort of task, see `task_sort`
+    agents: Mapping[str, Tried] = field(default_factory=dict)
+    sorts: Mapping[tuple[str, str], Tried] = field(default_factory=dict)  # by agent and sort of task, see `task_sort`
     moves: Moves = field(default_factory=dict)
 
     def best(self, agents: Sequence[str], tries: Mapping[str, int]) -> str | None:
         """Choose who should have the task next: by rates where all are known, else by the user's order."""
         if not agents:
             return None
-        records = [self.agents.get(name, Record()) for name in agents]
+        records = [self.agents.get(name, Tried()) for name in agents]
         if any(record.tried < ENOUGH for record in records):
             return min(agents, key=lambda name: (tries.get(name, 0), agents.index(name)))
         worth = {name: record.rate * FADING ** tries.get(name, 0) for name, record in zip(agents, records, strict=True)}
@@ -88,14 +73,14 @@ class Experience:
 
     def enough(self, agents: Sequence[str]) -> bool:
         """Whether every one of several agents is known well enough to let experience say who begins."""
-        return len(agents) > 1 and all(self.agents.get(name, Record()).tried >= ENOUGH for name in agents)
+        return len(agents) > 1 and all(self.agents.get(name, Tried()).tried >= ENOUGH for name in agents)
 
     def records(self, agents: Sequence[str], sort: str = "") -> tuple[tuple[str, int, int], ...]:
         """Return the counts of these agents as plain values: those of one sort of task, where all have enough of them."""
-        known = [(name, self.sorts.get((name, sort), Record())) for name in agents]
+        known = [(name, self.sorts.get((name, sort), Tried())) for name in agents]
         if not sort or any(record.tried < ENOUGH for _, record in known):
-            known = [(name, self.agents.get(name, Record())) for name in agents]
-        return tuple((name, record.landed, record.failed) for name, record in known)
+            known = [(name, self.agents.get(name, Tried())) for name in agents]
+        return tuple((name, record.won, record.failed) for name, record in known)
 
 
 def task_sort(task: Task) -> str:
@@ -110,11 +95,11 @@ def task_sort(task: Task) -> str:
 
 def pooled(here: Experience, others: Iterable[Experience]) -> Experience:
     """Add what other repositories taught, which counts a quarter: `ELSEWHERE`."""
-    known: dict[str, dict[Any, Any]] = {name: dict(getattr(here, name)) for name in ("agents", "sorts", "moves")}
+    known: dict[str, dict[Any, Tried]] = {name: dict(getattr(here, name)) for name in ("agents", "sorts", "moves")}
     for other in others:
         for name, counts in known.items():
             for key, count in getattr(other, name).items():
-                counts[key] = counts.get(key, type(count)()) + count.shrunk(ELSEWHERE)
+                counts[key] = counts.get(key, Tried()) + count.shrunk(ELSEWHERE)
     return Experience(**known)
 
 

@@ -311,8 +311,6 @@ class Issue:
     title: str = ""
     file: str = ""
     line: int | None = None
-    sort: str = ""
-    description: str = ""
 
 
 def recurring(current: Sequence[Issue], earlier: Sequence[Sequence[Issue]]) -> tuple[tuple[Issue, int], ...]:

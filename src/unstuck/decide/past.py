@@ -111,7 +111,7 @@ def _issues(attempt: AttemptState) -> tuple[Issue, ...]:
     if attempt.failure is None or attempt.failure.kind not in REVIEWED:
         return ()
     found = read(attempt.failure.detail).findings[:MOST_ISSUES]
-    return tuple(Issue(title=one.message, file=one.file, line=one.line, sort=one.rule) for one in found)
+    return tuple(Issue(title=one.message, file=one.file, line=one.line) for one in found)
 
 
 def footprint(attempt: AttemptState) -> Footprint:

@@ -1,6 +1,6 @@
 """Find the tasks in the text of a Markdown plan, and tell lines that may begin something from those that only look like it.
 
-Literal lines (front matter, fenced code, here-documents, HTML comments) never begin a task, a heading or a field.
+Literal lines (fenced code, here-documents, HTML comments) never begin a task, a heading or a field.
 Lines end with LF, CRLF or a lone CR. Nothing is searched twice over, so scanning is linear.
 
 Where we differ from CommonMark, on purpose: a here-document in the text of a list item hides its lines; a comment
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from unstuck.plans.plan import CHECKPOINT, Check, Problem
+from unstuck.plans.plan import Check, Problem
 
-Kind = Literal["front", "code", "heredoc", "comment"]
+Kind = Literal["code", "heredoc", "comment"]
 
 TASK_LINE = re.compile(r"- \[([ xX])\](?=[ \t\r\n]|\Z)")
 
@@ -53,7 +53,6 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.flat = _LONE_CR.sub("\n", text)
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
-        self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
         self.unended = len(text)
         """Where a code block or a comment begins that never ends."""
@@ -67,9 +66,6 @@ class Scanner:
         width = 0  # the indentation from which lines belong to the list item above; 0 outside lists
         listed = False  # whether the block above began as a list item, whatever stands in it at column 0
         at = int(flat.startswith("\ufeff"))
-        if front := self._front_matter(at):
-            yield front
-            at = front.end
         while at < len(flat):
             end = self._line_end(at)
             opens = _OPENER.search(flat, at, end) is not None
@@ -83,17 +79,6 @@ class Scanner:
             if literal:
                 yield literal
             at = literal.end if literal else end
-
-    def _front_matter(self, first: int) -> Stretch | None:
-        found = re.compile(r"---[ \t]*\r?\n").match(self.flat, first)
-        if found is None:
-            return None
-        end = re.compile(r"^(?:(?:---|\.\.\.)[ \t\r]*$|- \[[ xX]\][ \t\r\n])", re.MULTILINE).search(
-            self.flat, found.end()
-        )
-        if end is None or end[0].startswith("- ["):
-            return None
-        return Stretch(1, first, self._line_end(end.start()), "front")
 
     def _fence_or_comment(self, start: int, width: int) -> Stretch | None:
         fence = _FENCE.match(self.flat, start)
@@ -121,20 +106,11 @@ class Scanner:
                 inner = self._heredoc(before)
                 at = (inner.end if inner else self._line_end(before)) - 1
                 continue
-            return self._cut(Stretch(line, start, heading or found.start() + 1, "code"), mark)
+            return Stretch(line, start, heading or found.start() + 1, "code")  # it ends with its list item
         if heading:
-            return self._cut(Stretch(line, start, heading, "code"), mark)
+            return Stretch(line, start, heading, "code")
         self._never_ends("code block", line, start, f"Close it with a {mark} line.")
         return Stretch(line, start, len(self.flat), "code")
-
-    def _cut(self, code: Stretch, mark: str) -> Stretch:
-        """End a fence together with the list item it stands in."""
-        self._concern(
-            f"The code block that begins on line {code.line} is not closed before line {self.number(code.end)}.",
-            code.line,
-            f"Close it with an indented {mark} line.",
-        )
-        return code
 
     def _comment(self, start: int, opened: int, *, in_list: bool) -> Stretch | None:
         line = self.number(start)
@@ -142,11 +118,9 @@ class Scanner:
         end = self.flat.find("-->", opened - 2, another if another >= 0 else len(self.flat))
         if end >= 0:
             return Stretch(line, start, self._line_end(end), "comment")
-        hint = "End it with -->."
         if in_list:
-            self._concern(f"The comment that begins on line {line} does not end; it is read as text.", line, hint)
             return None
-        self._never_ends("comment", line, start, hint)
+        self._never_ends("comment", line, start, "End it with -->.")
         return Stretch(line, start, len(self.flat), "comment")
 
     def _heredoc(self, start: int) -> Stretch | None:
@@ -159,12 +133,6 @@ class Scanner:
             following = bisect_right(marks, (end - 1, True))
             if following < len(marks) and marks[following][1]:
                 end = self._line_end(marks[following][0])
-            elif word.isupper() and len(word) > 1:
-                self._concern(
-                    f"The here-document <<{word} on line {line} does not end; it is read as text.",
-                    line,
-                    f"End it with a line that holds only {word}.",
-                )
         if end == begin:
             return None
         while _LEFTOVER.match(self.flat, end):
@@ -189,11 +157,6 @@ class Scanner:
         if hidden:
             tasks = "a line that looks like a task" if hidden == 1 else f"{hidden} lines that look like tasks"
             self.problems.append(Problem(message=f"{message} and hides {tasks}.", line=line, hint=hint))
-        else:
-            self._concern(f"{message}.", line, hint)
-
-    def _concern(self, message: str, line: int, hint: str) -> None:
-        self.concerns.append(Problem(message=message, line=line, hint=hint))
 
     def _line_end(self, at: int) -> int:
         """Return where the line after the one at `at` begins."""
@@ -261,8 +224,6 @@ class Block:
     title: str = ""
     markers: tuple[str, ...] = ()
     fixes: str | None = None
-    is_checkpoint: bool = False
-    """Whether the task checks what was done before it: [VERIFY], or an id such as V4, VE1, VF."""
     literal: list[Stretch] = field(default_factory=list)
     """What in it is code, a here-document or a comment."""
     files: tuple[str, ...] = ()
@@ -288,7 +249,7 @@ class Reading:
         self.scanner = Scanner(text)
         self.flat = self.scanner.flat
         self.title = ""
-        self.concerns = self.scanner.concerns
+        self.concerns: list[Problem] = []
         self.problems = self.scanner.problems
         self._section = 0
         self._found: list[Block] = []
@@ -410,4 +371,3 @@ def read_head(block: Block, rest: str) -> None:
         title = title[: last.start()]
     block.markers = tuple(markers)
     block.title = title
-    block.is_checkpoint = "VERIFY" in markers or (block.fixes is None and CHECKPOINT.fullmatch(block.id) is not None)

@@ -201,13 +201,9 @@ BOX = re.compile(
 )
 _CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[ \t]+\[FIX[ \t]")
 _TASK_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
-_UNLIKE_TASKS = re.compile(
-    r"^(?:[ \t]+(?:[-*+]|\d{1,9}[.)])|[*+]|\d{1,9}[.)])[ \t]+\[[ xX~/-]\]|\[tasklist\]", re.MULTILINE
-)
+_UNLIKE_TASKS = re.compile(r"^(?:[ \t]+(?:[-*+]|\d{1,9}[.)])|[*+]|\d{1,9}[.)])[ \t]+\[[ xX~/-]\]", re.MULTILINE)
 """Boxes that a tasks.md has no tasks for: nested ones, and those after another bullet than a dash."""
 _FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
-_TASKLIST = re.compile(r"^([ \t]*)(`{3,})\[tasklist\][^\n]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
-"""GitHub's own fence around a list of tasks."""
 _STRUCK = re.compile(r"~~.*~~\W*")
 _REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
 _EACH_LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -324,14 +320,8 @@ def _found(text: str) -> list[Item]:
 
 
 def _flat(text: str) -> str:
-    """Give all lines one end, and blank those of GitHub's fences out, so that what they hold is text; all places stay."""
-
-    def opened(found: re.Match[str]) -> str:
-        lines = found[0].split("\n")
-        return "\n".join([" " * len(lines[0]), *lines[1:-1], " " * len(lines[-1])])
-
-    flat = text.replace("\r\n", " \n").replace("\r", "\n")
-    return _TASKLIST.sub(opened, flat) if "[tasklist]" in flat else flat
+    """Give all lines one end; all places stay."""
+    return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
 def _read(item: Item, runnable: Runnable) -> None:

@@ -155,14 +155,12 @@ def recovers(task: Task) -> bool:
 
 
 def cleans_up(task: Task) -> bool:
-    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them."""
-    return is_cleanup(task.id, task.title)
+    """Whether a task stops what end-to-end steps have started, and so must run whatever became of them.
 
-
-def is_cleanup(name: str, title: str) -> bool:
-    """Tell the cleaning up among end-to-end steps by its title, or by the number that smart-ralph gives it."""
-    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", title)
-    return END_TO_END.fullmatch(name) is not None and (words is not None or name.split(".", maxsplit=1)[0] == "VE3")
+    It is told by its title, or by the number that smart-ralph gives it.
+    """
+    words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", task.title)
+    return END_TO_END.fullmatch(task.id) is not None and (words is not None or task.id.partition(".")[0] == "VE3")
 
 
 def check(plan: Plan) -> tuple[Problem, ...]:

@@ -20,7 +20,6 @@ from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process import LARGEST, load, rewrite
 from unstuck.tools import BUILTINS, Runnable
 
-AS_TEXT = "Name the plan itself, as UTF-8 text."
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)
 _HEAD_CHARS = 4000
@@ -35,17 +34,6 @@ _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
 _BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
 _FIX_PLAN = re.compile(r"(?i)^@?fix[_-]plan\b")
-ALIASES = {
-    "superplan.md": superplan.FORMAT,
-    "implementation_plan": json_formats.FORMAT,
-    "implementation-plan": json_formats.FORMAT,
-    "tasks": tasks_md.FORMAT,
-    "tasks.json": json_formats.TASK_MASTER,
-    "taskmaster": json_formats.TASK_MASTER,
-    "prd": json_formats.PRD,
-    "ralph": json_formats.PRD,
-}
-"""Other names that people give the formats."""
 
 
 def open_plan(
@@ -64,7 +52,7 @@ def open_plan(
     file = _in_folder(path) if in_folder else path
     _require_file(file, path)
     content = load(file)
-    seen = ALIASES.get(format, format) if format else _detect(content, file)
+    seen = format or _detect(content, file)
     if seen not in SUPPORTED:
         readable = ", ".join(SUPPORTED)
         if format:
@@ -141,14 +129,18 @@ class OpenPlan:
 
     def read(self) -> Plan:
         contents = {part: load(part) for part in self._parts if part.is_file() or self.extensible}
-        path, unfit = str(self.path), [_unfit(part, content, self.extensible) for part, content in contents.items()]
+        path, hint = str(self.path), "Name the plan itself, or split it."
+        large = [part for part, content in contents.items() if len(content) > LARGEST]
         problems = [
             Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
             for part in self._parts
             if part not in contents
         ]
-        if wrong := tuple(filter(None, unfit)):
-            return Plan(path=path, format=self.format, tasks=(), problems=(*problems, *wrong))
+        if large:
+            problems += [
+                Problem(message=f"{part} is larger than {LARGEST // 1_000_000} MB.", hint=hint) for part in large
+            ]
+            return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
         texts = [
             superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
             for part, content in contents.items()
@@ -233,16 +225,6 @@ def _edit(part: Path, change: Callable[[str], str]) -> bool:
     return rewrite(part, lambda content: tasks_md.encode(change(tasks_md.decode(content))))
 
 
-def _unfit(part: Path, content: bytes, splits: bool) -> Problem | None:  # noqa: FBT001  # a list of tasks may be split
-    """Say why a file is not even looked into; the reader of a tasks.md says itself what is no text."""
-    if len(content) > LARGEST:
-        name, hint = (part, "Name the plan itself, or split it.") if splits else (part.name, AS_TEXT)
-        return Problem(message=f"{name} is larger than {LARGEST // 1_000_000} MB.", hint=hint)
-    if b"\0" in content and not splits:
-        return Problem(message=f"{part.name} is not text: it has NUL bytes.", hint=AS_TEXT)
-    return None
-
-
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
     """Return all files of a plan that says `Part N of M`, in order; the file alone if it says nothing of the kind."""
     said = _PART.search(content[:_HEAD_CHARS].decode(errors="replace"))
@@ -265,17 +247,7 @@ def _require_file(file: Path, path: Path) -> None:
             f"Cannot read the plan {path}: {getattr(error, 'strerror', None) or error}.", hint=hint
         ) from error
     if not stat.S_ISREG(mode):
-        kind = next((name for test, name in _KINDS if test(mode)), "not a file")
-        raise BadUsage(f"The plan {file} is {kind}, not a file.", hint=hint)
-
-
-_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+        raise BadUsage(f"The plan {file} is no file.", hint=hint)
 
 
 def _detect(content: bytes, file: Path) -> str:

@@ -80,10 +80,9 @@ def _reaching(plan: Plan) -> Iterator[Problem]:
 
 
 def _unchecked(plan: Plan) -> Iterator[Problem]:
-    """Name the tasks that nothing checks; the readers of checklists have said so already."""
-    if not plan.phased:
-        return
-    bare = [task for task in _open(plan) if not task.checks]
+    """Name the tasks that nothing checks, but for those of which a reader has said why."""
+    told = {one.line for one in plan.concerns}
+    bare = [task for task in _open(plan) if not task.checks and task.line not in told]
     if bare:
         more = f" and {len(bare) - SHOWN} more" if len(bare) > SHOWN else ""
         named = f"{plan.noun}{'s'[: len(bare) > 1]} {', '.join(task.shown for task in bare[:SHOWN])}{more}"

@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import is_field, named_tasks, read_fields
-from unstuck.plans.plan import Plan, Problem, Task, is_cleanup
+from unstuck.plans.plan import Plan, Problem, Task, cleans_up
 from unstuck.tools import Runnable
 
 FORMAT = "tasks.md"
 
 LARGEST_GROUP = 5
-_SHOWN = 5
-_DAMAGED_SHARE = 10
 _LOOKS_LIKE_ONE = re.compile(
     r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([A-Za-z][A-Za-z _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
@@ -95,7 +93,7 @@ def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -
     blocks = reading.blocks()
     name_tasks(blocks, known)
     read_all(reading.scanner, blocks, runnable)
-    remarks = chain(unverified(blocks), _unknown_originals(blocks), _overlooked(reading.flat, blocks))
+    remarks = chain(unverified(blocks), _overlooked(reading.flat, blocks))
     return Boxes(blocks, blocks, reading.title, chain(reading.concerns, remarks), reading.problems)
 
 
@@ -108,9 +106,9 @@ def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | Non
 def _ordered(text: str, found: Boxes) -> Iterator[Task]:
     """Make the tasks, with what they depend on and what they may run beside."""
     made, blocks = tuple(read_tasks(text, found)), found.tasks
-    parallel = ["P" in block.markers and not block.is_checkpoint for block in blocks]
-    groups = grouped(made, [block.section for block in blocks], parallel)
-    for task, block, first, group in zip(made, blocks, _dependencies(blocks), groups, strict=True):
+    sections = [block.section for block in blocks]
+    groups = grouped(made, sections, ["P" in task.markers and not task.only_checks for task in made])
+    for task, block, first, group in zip(made, blocks, _dependencies(made, sections), groups, strict=True):
         yield replace(task, depends_on=tuple(dict.fromkeys((*first, *block.depends))), group=group)
 
 
@@ -158,9 +156,6 @@ def not_text(text: str) -> Iterator[Problem]:
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
         yield Problem(message=f"{NOT_TEXT}: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
-    elif len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
-        message = f"{NOT_TEXT}: {len(found)} of its bytes are not UTF-8."
-        yield Problem(message=message, line=1, hint="Save it as UTF-8.")
 
 
 def _damage(text: str) -> Iterator[Problem]:
@@ -172,26 +167,20 @@ def _damage(text: str) -> Iterator[Problem]:
         )
 
 
-def _dependencies(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
+def _dependencies(tasks: Sequence[Task], sections: Sequence[int]) -> Iterator[tuple[str, ...]]:
     """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
 
     Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
     it: it comes to the same, and a plan of many checkpoints stays linear.
     """
-    found: list[tuple[str, ...]] = [()] * len(blocks)
     waiting: dict[str, None] = {}
-    section = 0
-    for at, block in enumerate(blocks):
-        name = block.id
-        if block.section != section:
-            waiting, section = {}, block.section
-        if block.is_checkpoint:
-            found[at] = tuple(earlier for earlier in waiting if earlier != name)
-            # What cleans up runs even after a failure, so it does not stand for the steps before it.
-            waiting = {**waiting, name: None} if is_cleanup(name, block.title) else {name: None}
-        else:
-            waiting[name] = None
-    return found
+    before = 0
+    for task, section in zip(tasks, sections, strict=True):
+        waiting, before = waiting if section == before else {}, section
+        yield tuple(earlier for earlier in waiting if earlier != task.id) if task.only_checks else ()
+        if task.only_checks and not cleans_up(task):
+            waiting = {}  # it stands for all before it; what cleans up runs even after a failure, so it does not
+        waiting[task.id] = None
 
 
 def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[bool]) -> list[str | None]:
@@ -222,25 +211,13 @@ def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
 
 
 def unverified(blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Tell which tasks have no check that could fail; those without a Verify field in one sentence."""
-    hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
-    silent: dict[str, Block] = {}
+    """Tell which tasks have a Verify and no command in it that could fail."""
     for block in blocks:
-        if block.ticked or block.proposed or block.checks:  # what is proposed is a problem of its own
-            continue
-        if block.reason:
+        if block.reason and not (
+            block.ticked or block.proposed or block.checks
+        ):  # what is proposed is a problem of its own
+            hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
             yield block.problem(f"Task {block.id} has nothing to verify it: {block.reason}.", hint)
-        else:
-            silent[block.id] = block
-    if not silent:
-        return
-    first = next(iter(silent.values()))
-    message = f"Task {first.id} has nothing to verify it: it has no **Verify**."
-    if len(silent) > 1:
-        shown = ", ".join(list(silent)[:_SHOWN])
-        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
-        message = f"{len(silent)} tasks have nothing to verify them, no **Verify**: {shown}{more}."
-    yield first.problem(message, hint)
 
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
@@ -255,11 +232,3 @@ def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
                     line=flat.count("\n", 0, found.start()) + 2,
                     hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
                 )
-
-
-def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:
-    known = {None, *(block.id for block in blocks)}
-    for block in blocks:
-        if block.fixes not in known:
-            message = f"Task {block.id} fixes task {block.fixes}, which is not in the plan."
-            yield block.problem(message, "Correct the id after FIX.")

@@ -33,10 +33,7 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     """Return the words of a simple command; None if only a shell can tell what it does."""
     if len(command) > MAX_CHARS or _needs_shell(command.strip()):
         return None
-    try:
-        words = tuple(shlex.split(command))
-    except ValueError:
-        return None
+    words = tuple(shlex.split(command))
     return words if words and not re.match(ASSIGNMENT, words[0]) else None
 
 

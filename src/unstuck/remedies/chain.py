@@ -3,7 +3,6 @@
 A step is a closed union: match on it. Arguments are lists, never a shell line of ours.
 """
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from unstuck.diagnosis import KINDS, Kind
-from unstuck.shipped import shipped, shipped_table
+from unstuck.shipped import shipped_table
 
 Risk = Literal["safe", "caution", "privileged", "destructive"]
 RISKS: tuple[Risk, ...] = ("safe", "caution", "privileged", "destructive")
@@ -87,15 +86,6 @@ def fixed(name: str) -> str:
 def names_of(argument: str) -> Iterator[list[str]]:
     """Yield the groups of names that tools have for the same argument."""
     return (row["same"] for row in shipped_table("chains")["aliases"] if argument in row["same"])
-
-
-def compile_chains() -> str:
-    """Return the text of the compiled form."""
-    import tomllib  # noqa: PLC0415  # only to compile
-
-    content = tomllib.loads(shipped("chains.toml"))
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in content.items())
-    return f"{{\n{lines}\n}}\n"
 
 
 def _chain(name: str, row: dict[str, Any]) -> Chain:

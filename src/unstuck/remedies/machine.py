@@ -122,20 +122,13 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
 def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
     import socket  # noqa: PLC0415  # only for this category
 
-    try:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return around._replace(free_port=probe.getsockname()[1])
-    except OSError:
-        return around
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return around._replace(free_port=probe.getsockname()[1])
 
 
 def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    try:
-        stat = os.statvfs(cwd)
-    except OSError:
-        return around
-    found = list(removable(root))
+    stat, found = os.statvfs(cwd), list(removable(root))
     listed = ["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])]
     tracked = said(listed, root).split("\0") if found else []
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
@@ -253,7 +246,6 @@ def _common(folder: Path) -> Path:
 
 OUR_TEMPORARY = ("tmp", "sandbox")
 """Folders below `.unstuck/` that hold nothing anybody keeps."""
-SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", ".unstuck", "__pycache__", ".tox", "target"})
 MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
 
 
@@ -326,14 +318,15 @@ def _respelled(path: Path, parent: Path, cwd: Path) -> Iterator[str]:
 def _twins(name: str, root: Path, cwd: Path) -> tuple[str, ...]:
     """List files of a like name in the workspace, the nearest to the top first."""
     stem = name.casefold().rpartition(".")[0] or name.casefold()
-    found = [path for path in _walk(root) if stem and stem in path.name.casefold()]
+    found = [path for path in files_below(root, ".unstuck") if stem and stem in path.name.casefold()]
     return tuple(shown(path, cwd) for path in sorted(found, key=lambda path: (len(path.parts), str(path))))[:200]
 
 
-def _walk(root: Path) -> Iterator[Path]:
+def files_below(root: Path, *skipped: str) -> Iterator[Path]:
+    """Yield the files of a workspace, within bounds; folders of what is installed or made anew are passed over."""
     seen = 0
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
+        folders[:] = [name for name in sorted(folders) if name not in (*listed("unwalked"), *skipped)]
         seen += len(files)
         yield from (Path(folder) / name for name in sorted(files))
         if seen > MOST_WALKED:

@@ -38,10 +38,12 @@ from unstuck.remedies.chain import (
     Step,
     Use,
     WriteFile,
+    listed,
     script,
 )
-from unstuck.remedies.machine import git_folder
+from unstuck.remedies.machine import files_below, git_folder
 from unstuck.remedies.recovery_plan import Plan, Strategy
+from unstuck.shipped import shipped_table
 
 PER_STRATEGY, PER_FAILURE = 2, 4
 """Executions of one way, and of all ways together, before a person is asked."""
@@ -155,16 +157,8 @@ LAUNCH_SECONDS = 10.0
 SHOWN_CHARS = 4_000
 MOST_KEPT = 10_000_000
 MOST_LOOKED_AT = 5_000_000
-MAGIC = {
-    "gz": b"\x1f\x8b", "tgz": b"\x1f\x8b", "zip": b"PK", "whl": b"PK", "jar": b"PK", "docx": b"PK", "xlsx": b"PK", "xz": b"\xfd7zXZ",
-    "bz2": b"BZh", "zst": b"\x28\xb5\x2f\xfd", "7z": b"7z\xbc\xaf", "png": b"\x89PNG", "gif": b"GIF8", "jpg": b"\xff\xd8", "jpeg": b"\xff\xd8",
-    "pdf": b"%PDF", "deb": b"!<arch>", "rpm": b"\xed\xab\xee\xdb", "wasm": b"\x00asm", "sqlite": b"SQLite format 3",
-}  # fmt: skip
-"""Ending → how such a file begins."""
-PAGES = frozenset({"html", "htm", "xhtml", "php", "asp", "aspx", "jsp"})
 WEB_PAGE = (b"<!doctype html", b"<html")
-SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", "target"})
-MOST_STAMPED, MOST_NAMED = 20_000, 50
+MOST_NAMED = 50
 Stamp = tuple[int, int]
 Tool = Callable[[Mapping[str, Any]], Done]
 
@@ -389,17 +383,10 @@ def _reachable(host: str) -> bool:
 def stamps(root: Path) -> Mapping[str, Stamp]:
     """Return when each file was last changed, and its size."""
     found: dict[str, Stamp] = {}
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in sorted(folders) if name not in SKIPPED]
-        for name in files:
-            path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
-            try:
-                stat = os.lstat(path)
-            except OSError:
-                continue
-            found[os.path.relpath(path, root)] = (stat.st_mtime_ns, stat.st_size)
-        if len(found) > MOST_STAMPED:
-            break
+    for path in files_below(root):
+        with suppress(OSError):
+            stat = path.lstat()
+            found[str(path.relative_to(root))] = (stat.st_mtime_ns, stat.st_size)
     return found
 
 
@@ -412,9 +399,9 @@ def unsound(name: str, content: bytes) -> str:
     """Say what is wrong with a file of this name; empty if nothing is known to be."""
     base = name.rpartition("/")[2].lower()
     ending = base.rpartition(".")[2] if "." in base else ""
-    if ending in MAGIC:
-        return "" if content.startswith(MAGIC[ending]) else f"is no {ending} file"
-    if ending not in {*PAGES, ""} and content[:200].lstrip().lower().startswith(WEB_PAGE):
+    if begins := shipped_table("chains")["magic"].get(ending):
+        return "" if content.startswith(begins.encode("latin-1")) else f"is no {ending} file"
+    if ending not in (*listed("pages"), "") and content[:200].lstrip().lower().startswith(WEB_PAGE):
         return "is a web page"
     if ending == "json" and len(content) < MOST_LOOKED_AT:
         try:

@@ -173,7 +173,6 @@ def stream_results(s: Situation) -> Recipe:
 
 # --- memory, ports and room for output ----------------------------------------------------------------------------
 
-NODE_MEMORY = "--max-old-space-size=4096"
 BACKOFF_SECONDS = 20.0
 
 

@@ -141,8 +141,6 @@ BLOCKS = {"if": "fi", "for|while|until": "done", "case": "esac"}
 """What begins a block → what ends it."""
 BEGIN, END = r"(?:^|[;\n&|(]|\bthen|\bdo|\belse)[ \t]*(?:{})\b", r"(?:^|[;\n])[ \t]*{}\b"
 HEREDOC = r"<<-?\s*['\"]?(\w+)['\"]?"
-HERE_STRING = r"(?<![^;|&\n])[ \t]*(\S[^;|&\n]{0,200}?)\s*<<<\s*(\"[^\"]*\"|'[^']*'|\S+)"
-PARENS = r"(?<![\w$\\\"'=<>])(?=[^\s'\"`$;|&]{0,200}[()])([^\s'\"`$;|&<>]{1,400})"
 
 
 def repairs(text: str) -> tuple[str, ...]:
@@ -151,7 +149,7 @@ def repairs(text: str) -> tuple[str, ...]:
         return ()
     found: dict[str, None] = {}
     base = text.replace("\r\n", "\n").replace("\r", "\n").translate(SMART)
-    for start in dict.fromkeys((base, _spaced(base))):
+    for start in dict.fromkeys((base, _respelled(base, "spaced"))):
         for candidate in _candidates(start):
             if candidate != text and candidate.strip():
                 found.setdefault(candidate)
@@ -166,16 +164,17 @@ def _candidates(text: str) -> Iterator[str]:
     yield _closed_blocks(_closed_quotes(line))
     yield _closed_brackets(line)
     yield _closed_blocks(_closed_brackets(_closed_quotes(line)))
-    yield re.sub(r"(?<!\s)\s*(?:&&|\|\||\||&|\\)\s*$", "", line)
-    yield re.sub(r"^\s*(?:&&|\|\||\||;)\s*", "", line)
-    yield re.sub(r"(;\s*){2,}(?!;)", "; ", line)
-    yield re.sub(r"([|&;])\s*;", r"\1", line)
     if heredoc := re.search(HEREDOC, line):
         yield f"{line}\n{heredoc[1]}\n"
-    yield re.sub(PARENS, lambda word: f"'{word[1]}'", line)
-    yield re.sub(r"(\bif\b[^;\n]{0,300}?\])\s*(?=\bthen\b)", r"\1; ", line)
-    yield re.sub(r"(\b(?:for|while|until)\b[^;\n]{0,300}?)\s+(?=\bdo\b)", r"\1; ", line)
+    yield from (re.sub(wrong, right, line) for wrong, right in shipped_table("chains")["shell"]["slips"])
     yield _without_extra_closers(line)
+
+
+def _respelled(text: str, name: str) -> str:
+    """Make all the changes of one of the catalogue's lists."""
+    for wrong, right in shipped_table("chains")["shell"][name]:
+        text = re.sub(wrong, right, text)
+    return text
 
 
 def posix(text: str) -> str:
@@ -183,15 +182,7 @@ def posix(text: str) -> str:
     if len(text) > LONGEST:
         return text
     text = re.sub(r"\[\[\s+([^\n\]]{1,400}?)\s+\]\]", lambda found: _tests(found[1]), text)
-    text = re.sub(r"\bfunction\s+([\w-]+)\s*(?:\(\s*\))?\s*\{", r"\1() {", text)
-    text = re.sub(r"&>>\s*([^\s;&|]+)", r">>\1 2>&1", text)
-    text = re.sub(r"&>\s*([^\s;&|]+)", r">\1 2>&1", text)
-    text = re.sub(r"\|&", "2>&1 |", text)
-    text = re.sub(r"(^|[;&|\n][ \t]*)source\s", r"\1. ", text)
-    if "<<<" in text:
-        text = re.sub(HERE_STRING, r"printf '%s\\n' \2 | \1", text)
-    text = re.sub(r"\{(\d{1,4})\.\.(\d{1,4})\}", _counted, text)
-    return re.sub(r"\(\(\s*(\w+)\+\+\s*\)\)", r"\1=$((\1+1))", text)
+    return re.sub(r"\{(\d{1,4})\.\.(\d{1,4})\}", _counted, _respelled(text, "posix"))
 
 
 QUOTED = r'("(?:[^"\\\n]|\\.)*")|'
@@ -214,13 +205,6 @@ def mended_json(text: str) -> str:
 
 def _outside_quotes(text: str, wrong: str, right: str) -> str:
     return re.sub(QUOTED + wrong, lambda found: found[1] or found.expand(right), text)
-
-
-def _spaced(text: str) -> str:
-    """Put the blanks around what a test stands between."""
-    text = re.sub(r"\b(if|while|until|elif)\[", r"\1 [", text)
-    text = re.sub(r"(?<=\s)\[(?=[^\s\[:\]!*?^-])", "[ ", text)
-    return re.sub(r"(?<=[^\s\]*?:])\](?=\s*(?:;|$|\n|&&|\|\|))", " ]", text)
 
 
 def _closed_blocks(text: str) -> str:

@@ -10,8 +10,9 @@ from unstuck.plans import CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.shell import ENDS, QUOTED, programs
 
-Signs = tuple[tuple[str, str], ...]
+Signs = Sequence[Sequence[str]]
 """Files or patterns, each with a regular expression that it must hold; any of them shows."""
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,31 +38,8 @@ class Gate:
     line: str
     needs: str = ""
     shown_by: Signs = ()
-    scripts: tuple[str, ...] = ()
+    scripts: Sequence[str] = ()
     fallback: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """A test runner that can be asked for some files only."""
-
-    name: str
-    shows: str
-    keeps: str
-    item: str
-    takes: str
-    between: str = " "
-    ran: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fixer:
-    """A tool that may repair what it should check, and how it is asked not to."""
-
-    shows: str
-    asks: str
-    writes: str = ""
-    looks: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,28 +47,36 @@ class Toolchain:
     """A stack: all rows about it."""
 
     name: str
-    shows: tuple[str, ...]
-    bare: tuple[str, ...] = ()
+    shows: Sequence[str]
+    bare: Sequence[str] = ()
     """What shows it where nothing else shows anything: a script with a test needs no manifest."""
-    manifests: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    locks: tuple[str, ...] = ()
-    setup: tuple[Setup, ...] = ()
-    gate: tuple[Gate, ...] = ()
-    runner: tuple[Runner, ...] = ()
-    checking: tuple[str, ...] = ()
-    developing: tuple[str, ...] = ()
-    linting: tuple[str, ...] = ()
-    requirements: tuple[str, ...] = ()
+    manifests: Sequence[str] = ()
+    settings: Sequence[str] = ()
+    locks: Sequence[str] = ()
+    setup: Sequence[Setup] = ()
+    gate: Sequence[Gate] = ()
+    runner: Sequence[Row] = ()
+    """Test runners that can be asked for some files only."""
+    checking: Sequence[str] = ()
+    developing: Sequence[str] = ()
+    linting: Sequence[str] = ()
+    requirements: Sequence[str] = ()
 
 
 @cache
 def toolchains() -> tuple[Toolchain, ...]:
-    return tuple(_row(Toolchain, row) for row in shipped_table("toolchains")["stack"])
+    return tuple(map(_chain, shipped_table("toolchains")["stack"]))
 
 
-def fixers() -> tuple[Fixer, ...]:
-    return tuple(Fixer(**row) for row in shipped_table("toolchains")["fixer"])
+def _chain(row: Row) -> Toolchain:
+    setup, gate = [Setup(**one) for one in row.get("setup", ())], [Gate(**one) for one in row.get("gate", ())]
+    return Toolchain(**{**row, "setup": setup, "gate": gate})
+
+
+def _fixers() -> Sequence[Row]:
+    """Return the tools that may repair what they should check, and how they are asked not to."""
+    found: Sequence[Row] = shipped_table("toolchains")["fixer"]
+    return found
 
 
 def judges() -> tuple[str, str]:
@@ -101,28 +87,10 @@ def judges() -> tuple[str, str]:
 
 def manifest_files() -> tuple[str, ...]:
     """Name the files in which projects say what they need; a checkout is set up anew when one of them changes."""
-    return tuple(dict.fromkeys(_plain_names()))
-
-
-def _plain_names() -> Iterator[str]:
-    for chain in toolchains():
-        named = (*chain.manifests, *chain.shows, *(file for row in chain.setup for file, _ in row.shown_by))
-        yield from (name for name in named if not re.search(r"[*?\[]", name))
-
-
-PARTS: Mapping[str, Any] = {"setup": Setup, "gate": Gate, "runner": Runner}
-
-
-def _row(shape: Any, row: Mapping[str, Any]) -> Any:
-    return shape(**{key: _cells(key, value) for key, value in row.items()})
-
-
-def _cells(key: str, value: Any) -> Any:
-    return tuple(_row(PARTS[key], one) for one in value) if key in PARTS else _frozen(value)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    named = (
+        (*one.manifests, *one.shows, *(file for row in one.setup for file, _ in row.shown_by)) for one in toolchains()
+    )
+    return tuple(dict.fromkeys(name for some in named for name in some if not re.search(r"[*?\[]", name)))
 
 
 # --- what test runners and formatters can be asked for: some test files only, or a look without repairs
@@ -136,13 +104,13 @@ def selecting(commands: Iterable[str], files: Sequence[str]) -> str | None:
     for command in commands:
         for part in _parts(command):
             for runner in _runners():
-                shown = re.match(runner.shows, part)
-                mine = [file for file in sorted(files) if re.search(runner.takes, file)]
+                shown = re.match(runner["shows"], part)
+                mine = [file for file in sorted(files) if re.search(runner["takes"], file)]
                 if shown and mine and (items := _items(runner, mine)):
-                    line = shown.expand(runner.keeps) if runner.keeps else ""
+                    line = shown.expand(runner["keeps"]) if runner["keeps"] else ""
                     space = " " if line and not line.endswith((" ", "=")) else ""
-                    named = (item.replace(r"\1", shown[1]) for item in dict.fromkeys(items))
-                    return f"{line}{space}{runner.between.join(named)}"
+                    between: str = runner.get("between", " ")
+                    return line + space + between.join(item.replace(r"\1", shown[1]) for item in dict.fromkeys(items))
     return None
 
 
@@ -154,26 +122,26 @@ def is_plain_run(command: str) -> bool:
 
 def shows_tests(command: str, output: str) -> bool:
     """Whether the output of a runner says in its own way that it ran tests."""
-    runner = _runner(command)
-    return bool(runner and runner.ran and re.search(runner.ran, output, re.MULTILINE))
+    runner = _runner(command) or {}
+    return "ran" in runner and re.search(runner["ran"], output, re.MULTILINE) is not None
 
 
 def checking_form(command: str) -> str:
     """Say how the tool of a command is asked to look without repairing; empty where the table does not know it."""
-    shown = (fixer.asks for fixer in fixers() for part in programs(command) if re.match(fixer.shows, part))
-    return next(shown, "")
+    asked = (fixer["asks"] for fixer in _fixers() for part in programs(command) if re.match(fixer["shows"], part))
+    return next(asked, "")
 
 
 def looking_line(command: str) -> str:
     """Return a line with every tool in it in the form that changes no file, as far as the table knows one."""
-    for fixer in fixers():
-        if fixer.writes and any(re.match(fixer.shows, part) for part in programs(command)):
-            command = re.sub(fixer.writes, fixer.looks, command)
+    for fixer in _fixers():
+        if "writes" in fixer and any(re.match(fixer["shows"], part) for part in programs(command)):
+            command = re.sub(fixer["writes"], fixer.get("looks", ""), command)
     return command
 
 
-def _runner(command: str) -> Runner | None:
-    return next((runner for runner in _runners() if re.match(runner.shows, command.strip())), None)
+def _runner(command: str) -> Row | None:
+    return next((runner for runner in _runners() if re.match(runner["shows"], command.strip())), None)
 
 
 def _parts(command: str) -> list[str]:
@@ -182,21 +150,21 @@ def _parts(command: str) -> list[str]:
     return [] if any(part.startswith(("cd ", "(cd ")) for part in parts) else parts
 
 
-def _items(runner: Runner, files: Sequence[str]) -> list[str]:
+def _items(runner: Row, files: Sequence[str]) -> list[str]:
     """Write each file as the runner wants it; nothing where one of them cannot be written safely."""
     items = []
     for file in files:
         folder, _, name = file.rpartition("/")
         stem = name.partition(".")[0]
-        if "{path}" in runner.item:
+        if "{path}" in runner["item"]:
             safe = file.replace("'", "'\"'\"'")  # quoted for the shell: file names are foreign text
-            items.append(runner.item.replace("{path}", f"'./{safe}'"))
+            items.append(runner["item"].replace("{path}", f"'./{safe}'"))
         elif _PLAIN.fullmatch(stem) and _PLAIN.fullmatch(folder or "."):
-            items.append(runner.item.replace("{folder}", folder).replace("{stem}", stem).replace("{bare}", file))
+            items.append(runner["item"].replace("{folder}", folder).replace("{stem}", stem).replace("{bare}", file))
         else:
             return []
     return items
 
 
-def _runners() -> Iterator[Runner]:
+def _runners() -> Iterator[Row]:
     return (runner for chain in toolchains() for runner in chain.runner)
