@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
+from unstuck.diagnosis import KINDS, Failure, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
@@ -94,7 +94,7 @@ def _step(task: TaskState) -> str:
     files: list[str] = []
     if failure is not None and kind in IN_FILES:
         files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
-    missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else None
+    missing = find_missing(failure) if failure is not None and kind == "dependency_missing" else None
     if missing is not None and missing.package:
         where = f": {missing.install or missing.package}"
     elif files:
@@ -111,11 +111,10 @@ class Missing(NamedTuple):
     install: str
 
 
-def find_missing(text: str) -> Missing:
-    """Name the package that an output says is missing; both fields are empty if it names none."""
-    for row in shipped_toml("telling")["missing"]:
-        if found := re.search(row["pattern"], text):
-            command = row.get("install", "")
-            package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
-            return Missing(one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS))
-    return Missing("", "")
+def find_missing(failure: Failure) -> Missing:
+    """Name the package that a failure says is missing; both fields are empty if it names none."""
+    table, name = shipped_toml("telling")["install"], next(iter(failure.names), "")
+    shape, command = table.get(failure.rule) or table.get(failure.rule.partition(".")[0], ("", ""))
+    package = re.match(shape, name)
+    install = one_line(command.format(package[0]), MISSING_CHARS) if command and package else ""
+    return Missing(install.rpartition(" ")[2] or one_line(name, MISSING_CHARS), install)
