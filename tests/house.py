@@ -34,7 +34,7 @@ GROUND = ("process", "git")
 """Rooms that every edge may stand on: processes, our files, and git's commands."""
 
 DOORS: dict[str, set[str]] = {
-    "agents": {"decide", "diagnosis", "journal", "plans", "tell"},
+    "agents": {"diagnosis", "journal", "plans", "tell"},
     "cli": {
         "compose",
         "decide",
