@@ -173,7 +173,7 @@ def waiting_work(cwd: Path, task: str) -> tuple[str, tuple[str, ...]]:
     """Return the tree that waits for a person's word about a task, and lines that show it; empty if there is none."""
     view = look(cwd)
     state = view.state.tasks[view.named(task)]
-    verdict = state.current.verdict if state.attempts else None
+    verdict = state.verdict
     if verdict is None:
         return "", ()
     stat = view.repository.git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)

@@ -245,7 +245,7 @@ def vouched(task: TaskState) -> str:
     """Say that a person took the work as it is, why, and what the checks said of it; empty where the checks decided."""
     if not task.accepted:
         return ""
-    verdict = task.current.verdict if task.attempts else None
+    verdict = task.verdict
     red = sum(result.status == "fail" for result in verdict.results) if verdict else 0
     checks = shipped_toml("telling")["vouched"][verdict.status if verdict else "inconclusive"]
     word = task.accepted if task.accepted == APPROVED else f"accepted by a person ({task.accepted})"
@@ -254,7 +254,7 @@ def vouched(task: TaskState) -> str:
 
 def recovered(task: TaskState) -> tuple[str, ...]:
     """Return the kinds of failure that a task came back from: none if it landed red, on a person's word."""
-    verdict = task.current.verdict if task.attempts else None
+    verdict = task.verdict
     if task.accepted and (verdict is None or verdict.status != "pass"):
         return ()
     return tuple(dict.fromkeys(failure.kind.value for _, failure in _failed(task)))
@@ -407,7 +407,7 @@ def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
     """List each command once, with how it went last and for how many tasks."""
     seen: dict[str, list[CheckResult]] = {}
     for task in tasks:
-        verdict = task.current.verdict if task.attempts else None
+        verdict = task.verdict
         for result in verdict.results if verdict else ():
             seen.setdefault(result.command, []).append(result)
         if task.accepted:
