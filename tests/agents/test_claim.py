@@ -4,6 +4,7 @@ Every case of the groups s3-parse and sr-verify-layers holds.
 """
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -135,13 +136,11 @@ def test_the_approach_is_the_last_one_named(text: str, expected: str) -> None:
 
 
 def test_the_worked_example_of_seed_003_is_parsed() -> None:
-    assert failure_report(FAILED).as_json() == {
-        "taskId": "1.3",
-        "failed": True,
+    assert asdict(failure_report(FAILED)) == {
+        "task_id": "1.3",
         "error": "File not found: src/parser.ts",
-        "attemptedFix": "Checked alternate paths",
+        "attempted_fix": "Checked alternate paths",
         "status": "Blocked, needs manual intervention",
-        "rawOutput": FAILED,
     }
     assert statement(FAILED).failure == failure_report(FAILED)
 
@@ -154,21 +153,21 @@ def test_the_worked_example_of_seed_003_is_parsed() -> None:
             "Task 1.3: X FAILED\n- Attempted fix: a\n- Status: b", {"error": "Task execution failed"}, id="s3-parse-003"
         ),
         pytest.param(
-            "Task 1.3: X FAILED\n- Error: e\n- Status: b", {"attemptedFix": "No fix attempted"}, id="s3-parse-004"
+            "Task 1.3: X FAILED\n- Error: e\n- Status: b", {"attempted_fix": "No fix attempted"}, id="s3-parse-004"
         ),
         pytest.param(
             "Task 1.3: X FAILED\n- Error: e\n- Attempted fix: a", {"status": "Unknown status"}, id="s3-parse-005"
         ),
-        pytest.param("Task 1.3.1.2: X FAILED\n- Error: e", {"taskId": "1.3.1.2", "error": "e"}, id="nested id"),
-        pytest.param("Task V4: X FAILED", {"taskId": "V4"}, id="verification id"),
-        pytest.param("Task VF: X FAILED\n- Error: e", {"taskId": "VF", "error": "e"}, id="the last verification's id"),
+        pytest.param("Task 1.3.1.2: X FAILED\n- Error: e", {"task_id": "1.3.1.2", "error": "e"}, id="nested id"),
+        pytest.param("Task V4: X FAILED", {"task_id": "V4"}, id="verification id"),
+        pytest.param("Task VF: X FAILED\n- Error: e", {"task_id": "VF", "error": "e"}, id="the last verification's id"),
         pytest.param(
             "Task 1.1: X FAILED\n\nHere is why.\n\n- Error: e\n\n\n- Attempted fix: a\n",
-            {"error": "e", "attemptedFix": "a"},
+            {"error": "e", "attempted_fix": "a"},
             id="prose above the fields",
         ),
         pytest.param(
-            "### \u274c Task VE2: X **FAILED**\n* **Error:** e", {"taskId": "VE2", "error": "e"}, id="ornaments"
+            "### \u274c Task VE2: X **FAILED**\n* **Error:** e", {"task_id": "VE2", "error": "e"}, id="ornaments"
         ),
         pytest.param(
             "Task 1.1: X FAILED\n- Error: first\n  second\n  - third: 3\n- Status: s\n",
@@ -177,7 +176,7 @@ def test_the_worked_example_of_seed_003_is_parsed() -> None:
         ),
         pytest.param(
             "Task 1.1: X FAILED\n\n- Error: e\n\n- Attempted fix: a\n\nAnd more.",
-            {"error": "e", "attemptedFix": "a"},
+            {"error": "e", "attempted_fix": "a"},
             id="blank lines between",
         ),
         pytest.param("Task 1.1: X FAILED\n- Error: e\n- Note: n\n  m", {"error": "e"}, id="unknown field"),
@@ -188,7 +187,7 @@ def test_the_worked_example_of_seed_003_is_parsed() -> None:
     ],
 )
 def test_a_failure_is_parsed_with_its_fallbacks(text: str, expected: dict[str, str]) -> None:
-    report = failure_report(text).as_json()
+    report = asdict(failure_report(text))
     assert {name: report[name] for name in expected} == expected
 
 
@@ -354,7 +353,7 @@ def test_any_text_can_be_read(text: str, task: str) -> None:
     said = statement(text, task=task)
     assert said.failure is None or said.claim == "failed"
     assert said.result is None or said.problem == ""
-    assert failure_report(text, task).as_json()["failed"] is True
+    assert failure_report(text, task).error
 
 
 # --- files that an agent says it made ----------------------------------------------------------------

@@ -433,6 +433,7 @@ def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> N
     )
     told = spec.run()
     assert told.code == 0, told
+    assert ("came after 1.3.1, 1.3.2" in told.out, "recovered" in told.out) == (True, False), told
     sessions = {name: [one.sessions for one in task.attempts] for name, task in state_of(project).tasks.items()}
     assert sessions == {"1.3": [1, 0], "1.3.1": [1], "1.3.2": [1], "1.4": [0]}, "no agent is paid to look at it"
     assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.3.2": True, "1.4": True}

@@ -290,6 +290,7 @@ def test_a_gate_that_the_plan_names_must_be_there_and_one_that_it_does_not_name_
     assert (told.code, attempts(project)) == (3, ["1 #1"]), told
     assert "  Package: nosuchlinter\n  Required by: Linting (`nosuchlinter .`)\n" in told.err
     assert "1. Install what is missing: nosuchlinter\n" in told.out
+    assert "unstuck accept" not in told.out, "nobody has worked yet"
     assert json.loads((project.home / "config.json").read_text())["commands"]["format"] is None
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scripts.compile_catalog import compile_chains
 from tests.growth import faster_than_linear
 
+from unstuck.diagnosis import diagnose
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import alike, plain_words
 from unstuck.remedies.chain import ASK, Tools, read_catalog
@@ -333,12 +334,13 @@ def test_a_shell_is_known_by_any_of_its_names() -> None:
         ("invalid_arguments", "make: *** No rule to make target 'tset'.", "make tset", "how make tset should be called: make: *** No rule"),
         ("file_not_found", "fatal: 'origin' does not appear to be a git repository", "git push origin main", "of what this is about: fatal: 'origin'"),
         ("dependency_missing", "python: No module named pytest", "python -m pytest", "install pytest,"),
-        ("dependency_missing", "No module named 'srv.helper'", "python3 main.py", "srv.helper, which the project's own srv does not have"),
+        ("dependency_missing", "ModuleNotFoundError: No module named 'srv.helper'", "python3 main.py", "srv.helper, which the project's own srv does not have"),
         ("environment_missing", "s.sh: line 2: NAME: unbound variable", "bash s.sh", "set NAME."),
     ],
 )  # fmt: skip
 def test_a_question_is_about_what_was_called_and_what_is_missing(kind: str, text: str, command: str, asks: str) -> None:
-    answer = planned(kind, text, command, around=ROOT._replace(root_names=frozenset({"srv"})), tool="run_bash")
+    found, around = diagnose(text, exit_code=1), ROOT._replace(root_names=frozenset({"srv"}))
+    answer = planned(kind, text, command, around=around, tool="run_bash", names=dict(found.names if found else ()))
     assert asks in answer["plans"][-1]["steps"][0]["action"]
 
 

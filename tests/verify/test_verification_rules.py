@@ -1,11 +1,12 @@
 """What verification reads out of commands and outputs, as tables."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unstuck.diagnosis.missing import reason
-from unstuck.journal.attempt import CheckResult, Ended, Remark, Severity
+from unstuck.journal.attempt import CheckResult, Counts, Ended, Remark, Severity
 from unstuck.plans.plan import CheckKind
 from unstuck.tools.roles import effect
 from unstuck.tools.shell import can_fail
@@ -218,6 +219,10 @@ def test_the_gravest_remark_decides_over_green_checks(severities: list[Severity]
 def test_nothing_run_is_inconclusive_and_a_red_check_fails() -> None:
     assert judge_all([], [])[0] == "inconclusive"
     assert judge_all([red()], [])[0] == "fail"
+    no_test = replace(red(code=0), command="python3 -m unittest discover", kind="verify", counts=Counts())
+    assert judge_all([no_test], []) == ("inconclusive", f"`{no_test.command}` passes and runs no test")
+    for proof in (red(code=0), replace(no_test, command="mypy . && pytest"), replace(no_test, counts=Counts(passed=1))):
+        assert judge_all([no_test, proof], [])[0] == "pass"
 
 
 def test_the_policy_weighs_what_the_audit_finds_but_not_a_secret() -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -17,7 +17,6 @@ LONGEST_TEXT = 1_000_000
 LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
-RAW_CHARS = 64_000
 _PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
 _NO_PATH = re.compile(r"v?\d+(?:\.\w+)*|(?:e\.g|i\.e|etc)\b.*|.*\.(?:com|org|net|io)")
 _CLAIMS = re.compile(
@@ -34,18 +33,6 @@ class Report:
     error: str
     attempted_fix: str
     status: str
-    raw_output: str = field(repr=False)
-
-    def as_json(self) -> dict[str, object]:
-        """Return it under smart-ralph's names."""
-        return {
-            "taskId": self.task_id,
-            "failed": True,
-            "error": self.error,
-            "attemptedFix": self.attempted_fix,
-            "status": self.status,
-            "rawOutput": self.raw_output,
-        }
 
 
 NO_MARKER = "Task did not complete"
@@ -117,7 +104,7 @@ def approach(text: str) -> str:
 def statement(text: str, task: str = "") -> Statement:
     """Read the output of a session. The last word counts."""
     lines = _lines(text)
-    reports = _reports(lines, text, task)
+    reports = _reports(lines, task)
     found, place = find_result(lines)
     marks: list[tuple[int, Claim]] = [(where.stop, "failed") for where, _ in reports]
     inside = {at for where, _ in reports for at in where}
@@ -169,8 +156,8 @@ def contradictions(text: str) -> tuple[str, ...]:
 
 def failure_report(text: str, task: str = "") -> Report:
     """Parse the output of a session that did not complete; what it does not say gets smart-ralph's default texts."""
-    reports = _reports(_lines(text), text, task)
-    return reports[-1][1] if reports else _report(task, {"error": NO_MARKER}, text)
+    reports = _reports(_lines(text), task)
+    return reports[-1][1] if reports else _report(task, {"error": NO_MARKER})
 
 
 def _lines(text: str) -> list[str]:
@@ -242,7 +229,7 @@ _SHORT = 120
 """Ids are known by their shape only where the marker stands near the start of the line."""
 
 
-def _reports(lines: Sequence[str], text: str, task: str) -> list[tuple[range, Report]]:
+def _reports(lines: Sequence[str], task: str) -> list[tuple[range, Report]]:
     """Read every failure of a task, or of all, in order, each with the lines that it covers."""
     found: list[tuple[range, Report]] = []
     starts = [at for at, line in enumerate(lines) if "FAILED" in line and _marker(line)]
@@ -250,7 +237,7 @@ def _reports(lines: Sequence[str], text: str, task: str) -> list[tuple[range, Re
         name = _marker(lines[at])
         if not task or name == task:
             fields, end = _read_fields(lines, at + 1, following)
-            found.append((range(at, end), _report(name, fields, text)))
+            found.append((range(at, end), _report(name, fields)))
     return found
 
 
@@ -294,13 +281,12 @@ def _field_follows(lines: Sequence[str], at: int, stop: int, *, prose: bool) -> 
     return False
 
 
-def _report(task: str, fields: Mapping[str, str], text: str) -> Report:
+def _report(task: str, fields: Mapping[str, str]) -> Report:
     return Report(
         task_id=task,
         error=fields.get("error") or NO_ERROR,
         attempted_fix=fields.get("attempted fix") or NO_FIX,
         status=fields.get("status") or NO_STATUS,
-        raw_output=text[-RAW_CHARS:],
     )
 
 

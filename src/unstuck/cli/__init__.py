@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
 COMPLETE = "_UNSTUCK_COMPLETE"
 """Set by a shell that wants to complete a line."""
+RUNNING = ("run", "go", "demo")
+"""Commands that another one goes on with; every other is tried again itself."""
 NO_ROOM = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 """What a machine has against a write: no fault of ours, wherever we meet it."""
 
@@ -152,7 +154,8 @@ def run_cli(arguments: Sequence[str]) -> int:
     except UnstuckError as error:
         say(f"unstuck: {error.message}", err=True)
         if error.hint:
-            say(f"Hint: {error.hint}", err=True)
+            verb = arguments[0] if arguments and arguments[0] not in RUNNING else "resume"
+            say(f"Hint: {error.hint.replace('`unstuck resume`', f'`unstuck {verb}`')}", err=True)
         return error.exit_code
     except Exception as error:  # noqa: BLE001  # the last resort: a fault of ours is told as one
         if isinstance(error, OSError) and error.errno in NO_ROOM:

@@ -135,7 +135,7 @@ def story(view: View, name: str, used: Used) -> str:
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(name, story=False), GO_ON]
+        lines += ["", *_under("It waits for a person: ", asked), *more, *ways_on(name, checked=task.verdict is not None)[1:], GO_ON]
     return fitted(lines)
 
 
@@ -255,7 +255,7 @@ def _ways_on(result: Summary) -> list[str]:
         lines += _under(f"  {cut(', '.join(cause.tasks))}: ", cause.question)
         if not cause.outside:
             lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
-            lines += ways_on(first.id)
+            lines += ways_on(first.id, checked=cause.checked)
             lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
@@ -276,14 +276,13 @@ def _clean(text: str) -> list[str]:
     return [plain(line, QUESTION_CHARS) for line in text.splitlines()]
 
 
-def ways_on(name: str, *, story: bool = True) -> list[str]:
-    """Return what a person can type about a stuck task; in its story nobody needs to be sent there."""
-    told = [f"    read its story    unstuck show {name}"] if story else []
+def ways_on(name: str, *, checked: bool) -> list[str]:
+    """Return what a person can type about a stuck task: its story first."""
     return [
-        *told,
+        f"    read its story    unstuck show {name}",
         f"    answer            unstuck answer {name} 'TEXT'",
         f"    try again         unstuck retry {name} --hint 'TEXT'",
-        f"    take it as it is  unstuck accept {name} --because 'TEXT'",
+        *([f"    take it as it is  unstuck accept {name} --because 'TEXT'"] if checked else []),
         f"    go on without it  unstuck skip {name}",
     ]
 

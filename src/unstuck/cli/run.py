@@ -328,6 +328,7 @@ def _scratch(keep: Path | None) -> Iterator[Path]:
         yield _made(keep)
         return
     with tempfile.TemporaryDirectory(prefix="unstuck-demo-") as folder:
+        os.environ["XDG_STATE_HOME"] = folder  # its slots go with it, and its scripted failures teach no other run
         yield _made(Path(folder) / "cart")
 
 

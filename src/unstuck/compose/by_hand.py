@@ -92,7 +92,7 @@ def _of_commit(repository: Repository, name: str, files: Sequence[str]) -> tuple
 
 def _of_task(state: RunState, known: TaskState, repository: Repository) -> tuple[str, Subject, str | None]:
     """Take the last work on a task again, as its run did; the task is the plan's, as the journal holds no secrets."""
-    name, verdict = known.task.id, known.current.verdict if known.attempts else None
+    name, verdict = known.task.id, known.verdict
     if verdict is None:
         raise BadUsage(f"Task {name} has no work that could be verified.", hint="See `unstuck show " + name + "`.")
     written = (one for one in plan_of(state, repository.root).read().tasks if one.id == name)

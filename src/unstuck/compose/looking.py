@@ -38,11 +38,13 @@ class View:
     state: RunState
     owner: Owner | None
     """The living supervisor, if there is one."""
+    seen: float = 0.0
+    """When a supervisor that died last gave a sign of life."""
 
     @property
     def summary(self) -> Summary:
         live = self.owner is not None
-        return summary(self.state, time.time() if live else self.entries[-1].at, live=live)
+        return summary(self.state, time.time() if live else max(self.entries[-1].at, self.seen), live=live)
 
     def named(self, task: str) -> str:
         """Return the id of the task that a person means."""
@@ -81,8 +83,9 @@ def _journal(repository: Repository) -> Iterator[Store]:
 
 
 def _view(repository: Repository, journal: Store, run: str) -> View:
-    owner, entries = living_owner(journal, run), tuple(journal.read(run))
-    return View(repository=repository, run=run, entries=entries, state=fold(entries), owner=owner)
+    owner, entries, claim = living_owner(journal, run), tuple(journal.read(run)), journal.owner(run)
+    seen = claim.heartbeat if claim is not None and claim.run == run else 0.0
+    return View(repository=repository, run=run, entries=entries, state=fold(entries), owner=owner, seen=seen)
 
 
 def living_owner(journal: Store, run: str) -> Owner | None:
@@ -173,7 +176,7 @@ def waiting_work(cwd: Path, task: str) -> tuple[str, tuple[str, ...]]:
     """Return the tree that waits for a person's word about a task, and lines that show it; empty if there is none."""
     view = look(cwd)
     state = view.state.tasks[view.named(task)]
-    verdict = state.current.verdict if state.attempts else None
+    verdict = state.verdict
     if verdict is None:
         return "", ()
     stat = view.repository.git.attempt("diff-tree", "-r", "--no-commit-id", "--stat=100", verdict.base, verdict.tree)

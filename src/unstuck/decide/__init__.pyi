@@ -19,7 +19,6 @@ from unstuck.decide.amendments import read_request as read_request
 from unstuck.decide.decision import APPROVAL as APPROVAL
 from unstuck.decide.decision import asks_for_it as asks_for_it
 from unstuck.decide.decision import decide as decide
-from unstuck.decide.decision import missing_names as missing_names
 from unstuck.decide.experience import ANY_AGENT as ANY_AGENT
 from unstuck.decide.experience import Experience as Experience
 from unstuck.decide.experience import Tried as Tried

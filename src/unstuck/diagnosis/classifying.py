@@ -325,5 +325,6 @@ def _failure(kind: Kind, detail: str, *, because: str = "", error: str = "", fou
         signature=signature(detail, kind, found.tests if found else ()) if detail else "",
         tests=found.tests if found else (),
         rule=found.rule if found and found.kind is kind else "",
+        names=tuple(value for _, value in found.names) if found and found.kind is kind else (),
         error=error,
     )

@@ -256,6 +256,8 @@ class Failure:
     """The failing tests, as far as their runner names them."""
     rule: str = ""
     """The classification rule that decided, where one did."""
+    names: tuple[str, ...] = ()
+    """What its decisive line names: the package, command or variable that is missing."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
     check: tuple[str, str] = ("", "")

@@ -26,11 +26,12 @@ def tap(lines: Sequence[str]) -> Reading | None:
     if any(line.startswith("Files=") for line in lines):
         return None
     points = [(number, found) for number, line in enumerate(lines) if (found := _POINT.match(line))]
-    if not points or not any(_VERSION.match(line.strip()) for line in lines):
+    counts = numbers(_TAP_SUMMARY, lines)
+    if not (points or counts) or not any(_VERSION.match(line.strip()) for line in lines):
         return None
     failures: list[FailedTest] = []
     passed = skipped = undone = 0
-    for (number, found), following in zip(points, [*(at for at, _ in points[1:]), len(lines)], strict=True):
+    for (number, found), following in zip(points, [*(at for at, _ in points[1:]), len(lines)], strict=False):
         block = lines[number + 1 : following]
         if any(_SUITE.match(line) for line in _yaml(block)):
             continue
@@ -42,7 +43,6 @@ def tap(lines: Sequence[str]) -> Reading | None:
             failures.append(failed if failed.name else replace(failed, message=uncaught(lines)))
         else:
             passed += 1
-    counts = numbers(_TAP_SUMMARY, lines)
     unloaded = sum(not one.name for one in failures)
     red = max(len(failures), counts.get("fail", 0) + counts.get("cancelled", 0) - undone) - unloaded
     passed = max(passed, counts.get("pass", 0))
@@ -176,9 +176,9 @@ def _pytest_message(said: Sequence[str]) -> str:
 _GO_CASE = re.compile(r"^ *--- (FAIL|PASS|SKIP): (\S+)")
 _GO_NOW = re.compile(r"^=== (?:RUN|CONT|NAME) +(\S+)")
 _GO_SAYS = re.compile(r"^ +(\S+\.go):(\d+): ?(.*)$")
-_GO_PACKAGE = re.compile(r"^(?:ok  |FAIL|---) ?\t(\S+)(?:\t| \[|$)")
+_GO_PACKAGE = re.compile(r"^(?:ok  |FAIL|---) ?\t(\S+)(?:\t| \[|$)(?!.*\[no tests to run\])")
 _GO_BROKEN = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]")
-_GO_NONE = re.compile(r"^\?   \t\S+\t\[no test files\]")
+_GO_NONE = re.compile(r"^(?:\?|ok) +\t.*\[no test(?:s to run| files)\]")
 _GO_PANIC = re.compile(r"^panic: (.*)")
 _GO_STACK = re.compile(r"^\t(\S+_test\.go):(\d+) ")
 _TESTIFY = re.compile(r"^\s+Error: +\t?(\S.*)$")

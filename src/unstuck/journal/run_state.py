@@ -170,7 +170,7 @@ class RunState:
         """Whether those behind a task may go on: it is settled, or all that is left is to ask whether it was done before."""
         if task.status in SETTLED:
             return True
-        verdict = task.current.verdict if task.attempts else None
+        verdict = task.verdict
         return task.status == "stuck" and verdict is not None and verdict.unchanged
 
     def _began_end_to_end(self) -> bool:

@@ -290,7 +290,7 @@ def _set_aside(path: Path) -> Path:
 
 
 def _cannot_write(path: Path, error: Exception) -> CannotWrite:
+    then = "then `unstuck resume`: everything recorded so far stands" if path.exists() else "then try again"
     return CannotWrite(
-        f"The journal {path} cannot be used: {error}.",
-        hint="Free some space or make its folder writable, then `unstuck resume`: everything recorded so far stands.",
+        f"The journal {path} cannot be used: {error}.", hint=f"Free some space or make its folder writable, {then}."
     )

@@ -160,6 +160,11 @@ class TaskState:
         return Stage.REST if self.status in ("complete", "skipped", "stuck") else next_stage(self.last)
 
     @property
+    def verdict(self) -> Verdict | None:
+        """What the checks say of the last attempt's work; None where nobody has worked yet."""
+        return self.attempts[-1].verdict if self.attempts else None
+
+    @property
     def tries(self) -> tuple[AttemptState, ...]:
         """The attempts since a person last gave the task a fresh budget."""
         return self.attempts[self.epoch_from :]

@@ -113,9 +113,9 @@ class Operations:
             return "Work is accepted for a reason, and none was given."
         if task.status == "complete":
             return f"Task {request.task} has landed already."
-        if not task.attempts or task.current.verdict is None:
+        if task.verdict is None:
             return f"Task {request.task} has no work that could be accepted."
-        if request.shown and request.shown != task.current.verdict.tree:
+        if request.shown and request.shown != task.verdict.tree:
             return f"The work of task {request.task} is another one than was shown; look again and say it again."
         return ""
 

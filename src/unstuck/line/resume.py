@@ -55,7 +55,7 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
             f"Your branch and unstuck/{started.run} changed the same lines: {', '.join(tip.files[:5])}.",
             hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
         )
-    halted = state.ended is not None and state.ended.exit_code not in (0, 75, 129, 130, 143)
+    halted = state.ended is not None and state.ended.exit_code not in (75, 129, 130, 143)
     record(journal.RunResumed(epoch=halted, tip=tip))
 
 

@@ -48,7 +48,7 @@ def rewrite(path: Path, change: Callable[[bytes], bytes], *, create: bool = Fals
                 return True
     except OSError as error:
         raise _cannot_write(path, error) from error
-    raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then resume.")
+    raise CannotWrite(f"Cannot write {path}: it keeps changing.", hint="See what else writes to it, then try again.")
 
 
 def require_writable(path: Path) -> None:
@@ -73,7 +73,7 @@ def _refuse_read_only(path: Path) -> os.stat_result:
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     return CannotWrite(
         f"Cannot write {path}: {error.strerror or error}.",
-        hint="Make the file and its folder writable and see that the disk has room, then resume.",
+        hint="Make the file and its folder writable and see that the disk has room, then try again.",
     )
 
 

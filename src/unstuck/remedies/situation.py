@@ -408,7 +408,7 @@ def lock(s: Situation) -> str:
 
 def package(s: Situation) -> str:
     """Return the package or module that is missing."""
-    return s.names.get("package", "") or _named(s, "package")
+    return next(iter(s.names.values()), "")
 
 
 def home_of(s: Situation) -> str:

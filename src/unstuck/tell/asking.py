@@ -22,6 +22,8 @@ class Cause:
 
     tasks: tuple[str, ...]
     question: str
+    checked: bool = True
+    """There is work that a person could take as it is."""
     outside: bool = False
     """Nothing about the tasks is to be decided: once it is seen to, the run goes on."""
 
@@ -66,6 +68,7 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
         Cause(
             tasks=tuple(task.task.id for task in tasks),
             question=_together(dict.fromkeys(map(question, tasks))),
+            checked=all(task.verdict for task in tasks),
             outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
         for tasks in found.values()
@@ -156,6 +159,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
     lines = fill(
         forms["stuck"] + (forms["ways_on"] if supervised else ""),
         name=task.task.id,
+        checked=[task.task.id] if task.verdict else [],
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
         attempts=_attempts(task),
         details=quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None.",

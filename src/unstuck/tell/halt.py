@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from unstuck.diagnosis import KINDS, Kind, capture, headline, phase_type, said
+from unstuck.diagnosis import KINDS, Failure, Kind, capture, headline, phase_type, said
 from unstuck.journal import GOAL, RunState, TaskState, subject
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
@@ -93,7 +93,7 @@ def _step(task: TaskState) -> str:
     files: list[str] = []
     if failure is not None and kind in IN_FILES:
         files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
-    missing = find_missing(failure.detail) if failure is not None and kind == "dependency_missing" else ("", "")
+    missing = find_missing(failure) if failure is not None and kind == "dependency_missing" else ("", "")
     if any(missing):
         package, install = missing
         where = f": {install or package}"
@@ -104,11 +104,10 @@ def _step(task: TaskState) -> str:
     return one_line(f"{deed}{where}", DETAIL_CHARS)
 
 
-def find_missing(text: str) -> tuple[str, str]:
-    """Name the package that an output says is missing, and how to install it; empty where it says neither."""
-    for row in shipped_toml("telling")["missing"]:
-        if found := re.search(row["pattern"], text):
-            command = row.get("install", "")
-            package = f"@types/{found[1]}" if "@types/{}" in command else found[1]
-            return one_line(package, MISSING_CHARS), one_line(command.format(found[1]), MISSING_CHARS)
-    return "", ""
+def find_missing(failure: Failure) -> tuple[str, str]:
+    """Name the package that a failure says is missing, and how to install it; empty where it says neither."""
+    table, name = shipped_toml("telling")["install"], next(iter(failure.names), "")
+    shape, command = table.get(failure.rule) or table.get(failure.rule.partition(".")[0], ("", ""))
+    package = re.match(shape, name)
+    install = one_line(command.format(package[0]), MISSING_CHARS) if command and package else ""
+    return install.rpartition(" ")[2] or one_line(name, MISSING_CHARS), install

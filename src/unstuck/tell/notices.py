@@ -54,7 +54,7 @@ def plan_invalid(problems: Sequence[Problem], path: str) -> str:
 
 def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -> str:
     """Say what is not installed, what needs it, and how to go on."""
-    package, install = find_missing(failure.detail)
+    package, install = find_missing(failure)
     red = next((result for result in verdict.results if result.status == "fail"), None) if verdict else None
     kind, command = (red.kind, red.command) if red else failure.check
     return block(

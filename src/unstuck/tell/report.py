@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.decide import Rollback, Switch
+from unstuck.decide import Accept, Amend, Rollback, Switch
+from unstuck.diagnosis import Failure
 from unstuck.journal import (
     APPROVED,
     NEVER_LANDS,
@@ -244,7 +245,7 @@ def vouched(task: TaskState) -> str:
     """Say that a person took the work as it is, why, and what the checks said of it; empty where the checks decided."""
     if not task.accepted:
         return ""
-    verdict = task.current.verdict if task.attempts else None
+    verdict = task.verdict
     red = sum(result.status == "fail" for result in verdict.results) if verdict else 0
     checks = shipped_toml("telling")["vouched"][verdict.status if verdict else "inconclusive"]
     word = task.accepted if task.accepted == APPROVED else f"accepted by a person ({task.accepted})"
@@ -253,10 +254,18 @@ def vouched(task: TaskState) -> str:
 
 def recovered(task: TaskState) -> tuple[str, ...]:
     """Return the kinds of failure that a task came back from: none if it landed red, on a person's word."""
-    verdict = task.current.verdict if task.attempts else None
+    verdict = task.verdict
     if task.accepted and (verdict is None or verdict.status != "pass"):
         return ()
-    return tuple(dict.fromkeys(one.failure.kind.value for one in task.attempts if one.failure is not None))
+    return tuple(dict.fromkeys(failure.kind.value for _, failure in _failed(task)))
+
+
+def _failed(task: TaskState) -> Iterator[tuple[AttemptState, Failure]]:
+    """Yield the attempts that failed: not one that asked for other tasks first, nor one that landed itself."""
+    for attempt in task.attempts:
+        action = attempt.decision.action if attempt.decision else None
+        if attempt.failure is not None and not isinstance(action, Accept | Amend):
+            yield attempt, attempt.failure
 
 
 def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
@@ -270,6 +279,7 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     parts = [
         vouched(task),
         f"recovered from {', '.join(failed)}{by}" if failed else "",
+        *(f"came after {', '.join(one.ids)}" for one in task.modifications if isinstance(one, Amend)),
         f"went on in session {most}" if most > 1 else "",
         shipped_toml("telling")["ended_but_right"].get(ending, ""),
     ]
@@ -397,7 +407,7 @@ def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
     """List each command once, with how it went last and for how many tasks."""
     seen: dict[str, list[CheckResult]] = {}
     for task in tasks:
-        verdict = task.current.verdict if task.attempts else None
+        verdict = task.verdict
         for result in verdict.results if verdict else ():
             seen.setdefault(result.command, []).append(result)
         if task.accepted:
@@ -413,11 +423,10 @@ def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
 
 def _recovered(tasks: Iterable[TaskState]) -> Iterator[str]:
     for task in tasks:
-        for attempt in task.attempts:
-            if attempt.failure is not None:
-                then = f"; decided to {_prose(deed(attempt.decision.action))}" if attempt.decision else ""
-                what = f"{attempt.failure.kind.value} {_code(attempt.failure.says, SAID_CHARS)}"
-                yield f"- Task {task.task.shown}, attempt {attempt.number}: {what}{then}"
+        for attempt, failure in _failed(task):
+            then = f"; decided to {_prose(deed(attempt.decision.action))}" if attempt.decision else ""
+            what = f"{failure.kind.value} {_code(failure.says, SAID_CHARS)}"
+            yield f"- Task {task.task.shown}, attempt {attempt.number}: {what}{then}"
 
 
 def _left(result: Summary) -> Iterator[str]:

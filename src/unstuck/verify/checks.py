@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.decide import missing_names
 from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
 from unstuck.journal import CheckResult, Counts, Ended
 from unstuck.line import Bench, Interrupted, set_up
@@ -180,7 +179,7 @@ def hindered(bench: Bench, check: Check, result: CheckResult, base: str, but: st
     found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), bench.workspace.tree_of(base))
     failure = None if found is None or found.guessed else red(result, found)
     texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done and task.id != but]
-    brought = any(name.lower() in text for name in missing_names(result.ended.tail) for text in texts)
+    brought = any(name.lower() in text for name in (failure.names if failure else ()) for text in texts)
     return failure if failure is not None and failure.kind in NO_ANSWER and not brought else None
 
 

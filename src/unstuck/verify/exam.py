@@ -8,10 +8,12 @@ from unstuck.journal import CheckResult, Remark, Severity, Status
 from unstuck.line import Bench
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
+from unstuck.tools import is_plain_run
 from unstuck.verify.change import Change, is_declared, part_of, rule_of
 from unstuck.verify.checks import Site, check_on, on_base
 
 NO_CHECK = "the task has no command that could be run"
+NO_TEST = "`{}` passes and runs no test"
 AS_ASKED = "this [RED] task is meant to make it fail"
 TOLD_REASONS = 3
 Weight = Literal["reject", "ask", "warn", "off"]
@@ -96,12 +98,14 @@ def judge_all(results: Sequence[CheckResult], remarks: Sequence[Remark]) -> tupl
         return "inconclusive", "; ".join(asked[:TOLD_REASONS]) + (f"; and {more} more" if more > 0 else "")
     if any(_proves_something(one) for one in results):
         return "pass", ""
-    idle = [one.idle or one.although for one in results]
+    idle = [one.idle or one.although or NO_TEST.format(one.command) for one in results]
     return "inconclusive", idle[0] if idle else NO_CHECK
 
 
 def _proves_something(result: CheckResult) -> bool:
-    """Whether it passed; a red check that is excused still counts where other tests in it pass."""
-    if result.although in ("", AS_ASKED):
-        return result.status == "pass"
-    return bool(result.counts and result.counts.passed)
+    """Whether it passed, and ran a test where that is all it does; one that is red and excused counts if other tests pass."""
+    tested = bool(result.counts and result.counts.passed)
+    only_tests = result.counts is not None and (result.kind == "test" or is_plain_run(result.command))
+    if result.although not in ("", AS_ASKED) or (result.ended.ok and only_tests):
+        return tested
+    return result.status == "pass"

@@ -131,7 +131,7 @@ def _task(row: Row, task: TaskState, reach: int) -> dict[str, Any]:
 def _question(tasks: Sequence[str], asked: str, state: RunState, *, outside: bool) -> dict[str, Any]:
     """Return what waits for a person, with the very tree that would be accepted."""
     first = state.tasks[tasks[0]]
-    verdict = first.current.verdict if first.attempts else None
+    verdict = first.verdict
     return {
         "tasks": list(tasks),
         "question": asked,
