@@ -7,6 +7,7 @@ from importlib import import_module
 from unstuck.agents import claimed_files, missing_files, statement
 from unstuck.journal import Remark, Severity
 from unstuck.tell import one_line
+from unstuck.verify import audit as reader
 from unstuck.verify.change import EVIDENCE_CHARS, Change, Line, added_lines, found, is_declared, removed_lines
 from unstuck.verify.exam import Exam
 
@@ -17,7 +18,7 @@ _FOLLOWS = re.compile(r"(?:^|/)(?:__init__\.py|[\w.-]*lock(?:\.\w+)?|go\.sum|\.u
 
 def load_ahead() -> None:
     """Load what an audit needs, which takes a tenth of a second: for whoever waits while the agents work."""
-    import_module("unstuck.verify.audit")
+    import_module("unstuck.verify.audit.auditing")
 
 
 def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
@@ -35,10 +36,8 @@ def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
 def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
     if not exam.changes:
         return ()
-    from unstuck.verify.audit import audit  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
     try:
-        return audit(exam.changes, exam.task.files, red)
+        return reader.audit(exam.changes, exam.task.files, red)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
@@ -57,10 +56,8 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
     """Tell once of what the checks are run by, where a task without Files does not speak of it and the reader found nothing."""
     text = f"{exam.task.title}\n{exam.task.body}".lower()
     for change in exam.playing("settings", "commands", "support") if not exam.task.files else ():
-        from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # as above
-
         name = change.path.rpartition("/")[2].lower()
-        if change.old is not None and change.path not in told and name not in text and not is_harmless(change):
+        if change.old is not None and change.path not in told and name not in text and not reader.is_harmless(change):
             now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
             says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")

@@ -4,12 +4,12 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import NOTHING
-from unstuck.verify.audit.cases import Case, Suite, read_tests
+from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import judge_product, read_world
@@ -54,9 +54,9 @@ class _Reading:
 
     def __init__(self, changes: Sequence[Change]) -> None:
         watched = [change for change in changes if _holds_tests(change)]
-        old = [_read(change, change.old) for change in watched if change.old is not None]
-        new = [_read(change, change.new) for change in watched if change.new is not None]
-        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (old, new)))
+        old = {one.path: _read(one, one.old) for one in watched if one.old is not None}
+        new = {one.path: _read(one, one.new) for one in watched if one.new is not None}
+        self.pairs, fresh = pair(_cases(old), _cases(new))
         balance = Balance(self.pairs, fresh, read_world(changes))
         self.lost = list(balance.lost())
         self.spare = balance.spare()
@@ -64,18 +64,19 @@ class _Reading:
             if became is not None and not case.off:
                 less = _runs_less(case, became) if case.kind == "test" else _ends_all(became)
                 self.lost += [Lost(case, remark) for remark in less]
-        before = {suite.path for suite in old}
-        unread = {suite.path: suite.unread for suite in (*old, *new) if suite.unread and suite.path in before}
         self.beside = [finding for case in fresh for finding in _new_test(case)]
-        self.beside += [
-            found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {why}.")
-            for path, why in unread.items()
-        ]
+        for path, before in old.items():
+            if why := next((read for read in (before, new.get(path)) if isinstance(read, str)), ""):
+                says = f"Tests in {path} changed and cannot be read here: {why}."
+                self.beside.append(found("tests-unread", path, says=says))
 
 
-def _read(change: Change, text: str) -> Suite:
-    unread = Suite(path=change.path, unread="it is too large or no text")
-    return unread if change.binary else read_tests(change.path, text)
+def _read(change: Change, text: str) -> list[Case] | str:
+    return "it is too large or no text" if change.binary else read_tests(change.path, text)
+
+
+def _cases(texts: Mapping[str, list[Case] | str]) -> list[Case]:
+    return [case for read in texts.values() if not isinstance(read, str) for case in read]
 
 
 def _holds_tests(change: Change) -> bool:

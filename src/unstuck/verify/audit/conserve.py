@@ -9,11 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import attrgetter
 
 from unstuck.journal import Remark
 from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
 from unstuck.verify.audit.cases import Case
 from unstuck.verify.audit.grammars import words
+from unstuck.verify.change import surplus
 
 LEAST_CHARS = 5
 """A text shorter than this says nothing about what it was taken from."""
@@ -22,6 +24,7 @@ MOST_GAINS = 300
 """New assertions that are compared with one lost one, so that a huge test stays linear."""
 _EMPTY = re.compile(r"==+ (?:(?:frozenset|set|list|dict|tuple) \( \)|\[ \]|\{ \}|\( \)|'')$")
 _OPPOSED = ({"eq", "ne"}, {"truthy", "falsy"})
+_key = attrgetter("key")
 
 Pairs = list[tuple[Case, Case | None]]
 
@@ -78,7 +81,7 @@ class Balance:
         losses = [
             (one, case)
             for case, became in self.pairs
-            for one in _surplus(case.assertions, became.assertions if became is not None else ())
+            for one in surplus(case.assertions, became.assertions if became is not None else (), _key)
             if one.rank > NOTHING and not case.off
         ]
         left: dict[int, list[Assertion]] = defaultdict(list)
@@ -110,7 +113,7 @@ class Balance:
         own: dict[int, list[_Gain]] = defaultdict(list)
         for case, became in self.pairs:
             if became is not None and not case.off:
-                own[id(case)] = [_Gain(one, became) for one in _surplus(became.assertions, case.assertions)]
+                own[id(case)] = [_Gain(one, became) for one in surplus(became.assertions, case.assertions, _key)]
         fresh = [_Gain(one, case) for case in self.fresh for one in case.assertions]
         self.gains = [gain for gain in chain(*own.values(), fresh) if id(gain.case) in run]
         for gain in self.gains:
@@ -222,17 +225,6 @@ class Balance:
     def _is_written_out(self, row: str, became: Case) -> bool:
         values = {word for word in row.split() if word[:1] in "'\"" or word[:1].isdigit()}
         return bool(values) and any(values <= other.literals for other in self.fresh if other is not became)
-
-
-def _surplus(assertions: Sequence[Assertion], others: Sequence[Assertion]) -> list[Assertion]:
-    spare = Counter(one.key for one in others)
-    rest: list[Assertion] = []
-    for one in assertions:
-        if spare[one.key] > 0:
-            spare[one.key] -= 1
-        else:
-            rest.append(one)
-    return rest
 
 
 def _as_strict(old: Assertion, new: Assertion) -> bool:
