@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from unstuck.journal import Remark, Severity
 from unstuck.shipped import shipped
@@ -15,6 +15,8 @@ from unstuck.tools import judges
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120
+GRAVITY: tuple[Severity, ...] = get_args(Severity)
+"""The gravest first."""
 T = TypeVar("T")
 
 

@@ -30,14 +30,14 @@ def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
             *outside_scope(exam.changes, exam.task.files, fence),
             *_unspoken(exam, {one.path for one in remarks}),
         )
-    return [*remarks, *_secrets(exam), *_claims(exam)]
+    return [*remarks, *_claims(exam)]
 
 
 def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
     if not exam.changes:
         return ()
     try:
-        return reader.audit(exam.changes, exam.task.files, red)
+        return reader.audit(exam.changes, exam.task.files, red, exam.bench.redactor)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
@@ -61,15 +61,6 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
             now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
             says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")
-
-
-def _secrets(exam: Exam) -> Iterator[Remark]:
-    """Find what this machine keeps secret; what looks like a secret anywhere is the audit's."""
-    secrets = exam.bench.redactor.secrets
-    for change in exam.changes:
-        lines = added_lines(change) if any(secret in (change.new or "") for secret in secrets) else ()
-        if shown := next((line for line in lines if any(secret in line.text for secret in secrets)), None):
-            yield found("secret", change.path, shown.number, "A secret of this machine stands in the change.")
 
 
 def _claims(exam: Exam) -> Iterator[Remark]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import itemgetter
 
 from unstuck.verify.audit.grammars import (
     CALLS,
@@ -223,7 +224,7 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
     names = [text for text in outer if text[:1].isalpha()]
     negated = sum(name in words("negations") for name in names) % 2 == 1
     signs = [_OPERATORS[text] for text in (*outer, *inner) if text in _OPERATORS]
-    by_sign = max(signs, key=_strength, default=None)
+    by_sign = max(signs, key=itemgetter(1), default=None)
     if by_sign is not None and negated:
         by_sign = by_sign[0], WEAK
     judged = _judged(names, negated=negated)
@@ -232,32 +233,26 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
         like = ("like", PARTIAL) if any(one[0] == "like" for one in strong) else None
         return by_sign or like or (("falsy", PARTIAL) if negated else ("truthy", WEAK))
     if strong:
-        return max(strong, key=_strength)
+        return max(strong, key=itemgetter(1))
     if by_sign is not None:
         return by_sign
     if any(name.endswith("That") or name in {"assert_that", "to", "Expect"} for name in names):
         matched = _judged(inner, negated=any(name in words("negations") for name in inner))
-        judged = [max(matched, key=_strength)] if matched else judged
+        judged = sorted(matched, key=itemgetter(1))[-1:] or judged
     bare = all(name in words("bare") for name in names)
     return judged[0] if judged else ("truthy", WEAK) if bare else ("call", EXACT)
 
 
-def _strength(judged: tuple[str, int]) -> int:
-    return judged[1]
-
-
 def _judged(names: Sequence[str], *, negated: bool) -> list[tuple[str, int]]:
-    return [one for name in names if (one := _judge_name(name, negated=negated)) is not None]
-
-
-def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
-    spoken = {word.lower() for word in pattern("claim", "words").findall(name)}
-    denied = (len(spoken & words("not")) % 2 == 1 and name not in words("negations")) ^ negated
-    for row in known()["relation"]:
-        if not spoken.isdisjoint(row["words"]) and spoken.isdisjoint(row.get("unless", ())):
-            relation, rank = row["denied" if denied else "says"]
-            return relation, rank
-    return None
+    """Give the relations that names assert by their words, each by the first row of the catalogue that fits."""
+    judged: list[tuple[str, int]] = []
+    for name in names:
+        spoken = {word.lower() for word in pattern("claim", "words").findall(name)}
+        denied = (len(spoken & words("not")) % 2 == 1 and name not in words("negations")) ^ negated
+        fitting = (row for row in known()["relation"] if not spoken.isdisjoint(row["words"]))
+        rows = (row for row in fitting if spoken.isdisjoint(row.get("unless", ())))
+        judged += [tuple(row["denied" if denied else "says"]) for row in islice(rows, 1)]
+    return judged
 
 
 # --- whether a place can be reached, and whether a failure there is heard ---------------------------------------------

@@ -7,14 +7,15 @@ must still be asked for. Where the task names a path, its tests may expect somet
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.journal import Remark, Severity
+from unstuck.journal import Redactor, Remark
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.product import judge_product, read_world
+from unstuck.verify.audit.product import ANYWHERE, judge_product, read_world
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
+    GRAVITY,
     SYMLINK,
     Change,
     found,
@@ -27,19 +28,22 @@ from unstuck.verify.change import (
 )
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
-_ORDER = {"reject": 0, "ask": 1, "warn": 2}
 
 
-def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Remark, ...]:
+def audit(
+    changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = (), redactor: Redactor = ANYWHERE
+) -> tuple[Remark, ...]:
     """Give all findings about a change, gravest first.
 
     `declared` are the paths that the task names (none: the task has no Files), `red` the names of tests that failed on
-    the base: to be rid of one of them is never right.
+    the base: to be rid of one of them is never right. The redactor knows what is secret on this machine.
     """
     changed = [one for one in changes if one.old != one.new or one.binary or one.old_mode != one.new_mode]
     reading = _Reading(changed)
-    raw = [*_weigh_tests(reading, declared, red), *(_weighed(one, declared) for one in _files(changed))]
-    return tuple(sorted(dict.fromkeys(raw), key=lambda one: (_ORDER[one.severity], one.path, one.line, one.rule)))
+    raw = [*_weigh_tests(reading, declared, red), *(_weighed(one, declared) for one in _files(changed, redactor))]
+    return tuple(
+        sorted(dict.fromkeys(raw), key=lambda one: (GRAVITY.index(one.severity), one.path, one.line, one.rule))
+    )
 
 
 def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
@@ -107,16 +111,15 @@ def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared):
-        least: Severity = rule_of(finding.rule).named
-        return replace(finding, severity=max(least, finding.severity, key=_ORDER.__getitem__))
+        return replace(finding, severity=max(rule_of(finding.rule).named, finding.severity, key=GRAVITY.index))
     if not declared and finding.severity == "reject":
         return replace(finding, severity="ask")
     return finding
 
 
-def _files(changes: Sequence[Change]) -> Iterator[Remark]:
+def _files(changes: Sequence[Change], redactor: Redactor) -> Iterator[Remark]:
     yield from judge_settings(changes)
-    yield from judge_product(changes)
+    yield from judge_product(changes, redactor)
     for change in changes:
         part, path, there = part_of(change.path), change.path, change.old is not None
         if part == "ours":

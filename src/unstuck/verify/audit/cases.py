@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 from unstuck.journal import Remark, Severity
@@ -30,7 +31,7 @@ LONG_ROW = 5
 """Tokens from which on a part of a list with one value in it is still a row."""
 _HOLDERS = frozenset({"decorated_definition", "expression_statement", "export_statement"})
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_QUOTED.pattern}")
+"""Names, reasons and rows: none of them says that a test does not run."""
 
 Kind = Literal["test", "aid", "file"]
 
@@ -103,9 +104,10 @@ class _Reading:
         """Those of each case that belong to no case within it."""
         self.claimed: set[tuple[Case, Node]] = set()
         """What each asserts, by the statements that do it."""
+        self.lines = text.splitlines()
         self.by_name = grammar.fits("named_in", text)
         shut = grammar.looks.get("shut")
-        self.shut = "; ".join(" ".join(line.split()) for line in shut.findall(text)) if shut else ""
+        self.shut = "; ".join(" ".join(line.split()) for line in re.findall(shut, text)) if shut else ""
 
     def cases(self) -> Iterator[Case]:
         self._find_cases()
@@ -233,8 +235,12 @@ class _Reading:
         while before is not None and is_kind("mark_before", before.kind):
             texts.append(before.text)
             before = _beside(before, -1)
-        said = pattern("run", "remark").findall(node.remark) if self.grammar.language == "PHP" else ()
-        return " ".join(text for text in (*texts, *said) if text)
+        if self.grammar.language == "PHP":
+            remark = takewhile(
+                lambda line: line.lstrip().startswith(("*", "/*")), reversed(self.lines[: node.line - 1])
+            )
+            texts += pattern("run", "remark").findall("\n".join(remark))
+        return " ".join(text for text in texts if text)
 
     def _read_token(self, at: int, token: Token) -> None:
         """Find what a token asserts, or that it ends its test without a verdict."""
@@ -283,7 +289,7 @@ class _Reading:
         around = [node for node in place.above() if self._groups(self._callee(node))]
         calls = [case.call, *((self._callee(node), self._head(node)) for node in around)]
         case.focused = any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls)
-        case.retried = pattern("run", "retry").search(_plain(case.marks)) is not None
+        case.retried = pattern("run", "retry").search(_QUOTED.sub("", case.marks)) is not None
         if case.kind == "test":
             case.skip, case.sometimes = self._why_skipped(case, place, calls)
             words = (raised[0] for raised in pattern("node", "raises").finditer(case.marks))
@@ -303,8 +309,9 @@ class _Reading:
             return "#if 0", False
         holders = (node for node in above if is_kind("named", node.kind) or self._groups(self._callee(node)))
         for mark in (case.marks, *map(self._marks, holders)):
-            if pattern("run", "skip_mark").search(_plain(mark)):
-                return mark[:LONGEST_SKIP], pattern("run", "skip_condition").search(_plain(mark)) is not None
+            words = _QUOTED.sub("", mark)
+            if pattern("run", "skip_mark").search(words):
+                return mark[:LONGEST_SKIP], pattern("run", "skip_condition").search(words) is not None
         for name, head in calls:
             if pattern("run", "skip_block").search(name) or pattern("run", "skip_option").search(head):
                 return head[:LONGEST_SKIP], "If" in name
@@ -322,11 +329,6 @@ def _beside(node: Node, step: int) -> Node | None:
     beside = node.parent.children if node.parent is not None else [node]
     place = next(at for at, child in enumerate(beside) if child is node) + step
     return beside[place] if 0 <= place < len(beside) else None
-
-
-def _plain(mark: str) -> str:
-    """Give a mark without its texts in quotes, which are names, reasons and rows; those of a tag are words of the runner."""
-    return _TAG_OR_TEXT.sub(lambda part: part[1] or "", mark)
 
 
 # --- tables: lists whose parts hold several values each, so that each part is a row -----------------------------------

@@ -17,8 +17,6 @@ from unstuck.verify.audit.cases import Case
 from unstuck.verify.audit.grammars import words
 from unstuck.verify.change import surplus
 
-LEAST_CHARS = 5
-"""A text shorter than this says nothing about what it was taken from."""
 MOST_CANDIDATES = 60
 MOST_GAINS = 300
 """New assertions that are compared with one lost one, so that a huge test stays linear."""
@@ -35,15 +33,8 @@ class World:
 
     gone: frozenset[str] = frozenset()
     """Names that the product defined and no longer mentions."""
-    texts: tuple[str, str] = ("", "")
-    """The changed product before and after."""
     literals: frozenset[str] = frozenset()
     """Literals of files that tests may read their rows from."""
-
-    def took_back(self, values: Iterable[str]) -> bool:
-        """Tell whether one of these texts stood in the product and does no more: what is said of it went with it."""
-        plain = [value.strip("'\"") for value in values if value[:1] in "'\""]
-        return any(len(text) >= LEAST_CHARS and text in self.texts[0] and text not in self.texts[1] for text in plain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +60,6 @@ class Balance:
         self.pairs, self.fresh, self.world = pairs, fresh, world
         self.alive = [*(became for _, became in pairs if became is not None), *fresh]
         self.gains: list[_Gain] = []
-        self.taken: set[int] = set()
         self.by_key: dict[str, list[_Gain]] = defaultdict(list)
         self.by_name: dict[str, list[_Gain]] = defaultdict(list)
         self.files = {case.path: case.literals for case in self.alive if case.kind == "file"}
@@ -168,21 +158,8 @@ class Balance:
         if hidden is not None and not (case.off or lives_on):
             yield hidden.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
         elif not (case.off or lives_on or mentioned & self.world.gone):
-            follows = self.world.took_back(case.literals) or self._is_exchanged(case)
             says = "The test {} is gone, and nothing else asserts what it did."
-            rule = "tests-exchanged" if follows else "test-deleted"
-            yield case.remark(rule, says, left[0].text if left else case.body)
-
-    def _is_exchanged(self, case: Case) -> bool:
-        """Tell whether a new test of the same file, which no other deleted one was exchanged for, asserts something of the same."""
-        about = case.names - words("neutral")
-        for other in self.fresh:
-            strong = not other.off and any(one.rank > WEAK for one in other.assertions)
-            same = (other.kind, other.path) == ("test", case.path) and about & other.names
-            if strong and same and id(other) not in self.taken:
-                self.taken.add(id(other))
-                return True
-        return False
+            yield case.remark("test-deleted", says, left[0].text if left else case.body)
 
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
         left = [one for one in left if not one.names & self.world.gone]
@@ -196,8 +173,8 @@ class Balance:
             ranked = [((gain.assertion.rank, bool(old.names & gain.assertion.names)), gain) for gain in free]
             (rank, alike), near = max(ranked, key=lambda one: one[0], default=((WEAK, False), None))
             if near is None or (old.names and rank == WEAK and not alike):
-                rule = "tests-exchanged" if self.world.took_back(old.values) else "assertion-removed"
-                yield became.remark(rule, "{} no longer asserts this, and nothing else does.", old.text)
+                says = "{} no longer asserts this, and nothing else does."
+                yield became.remark("assertion-removed", says, old.text)
             else:
                 near.used = True
                 yield _weaker(old, near.assertion, became)

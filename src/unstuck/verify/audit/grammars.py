@@ -31,29 +31,20 @@ class Grammar:
     language: str
     package: str
     """The Python package that holds the grammar."""
-    function: str
-    endings: frozenset[str]
-    looks: dict[str, re.Pattern[str]]
+    endings: list[str]
+    looks: dict[str, str]
+    function: str = "language"
 
     def fits(self, column: str, text: str) -> bool:
         """Tell whether a name, a mark, a path or a text is what a column is about; `named_in` and `found` are, unless it says more."""
         look = self.looks.get(column)
-        return look.search(text) is not None if look is not None else column in {"named_in", "found"}
+        return re.search(look, text) is not None if look is not None else column in {"named_in", "found"}
 
 
 @cache
 def grammars() -> tuple[Grammar, ...]:
     """Return the languages whose tests can be read."""
-    return tuple(
-        Grammar(
-            row["language"],
-            row["package"],
-            row.get("function", "language"),
-            frozenset(row["endings"]),
-            {column: re.compile(look) for column, look in row["looks"].items()},
-        )
-        for row in known()["language"]
-    )
+    return tuple(Grammar(**row) for row in known()["language"])
 
 
 def grammar_of(path: str) -> Grammar | None:
@@ -105,8 +96,6 @@ class Node:
     parent: "Node | None" = None
     end: int = 0
     children: "list[Node]" = field(default_factory=list)
-    remark: str = ""
-    """The comment right above it."""
     idle: str = ""
     """Why what is asserted here can never fail; empty where it can."""
     guarded: bool = False
@@ -175,18 +164,12 @@ def _plain(cursor: Any, source: bytes, node: Node) -> int:
     """Copy what is named and what is a leaf below a node; say how many bytes do not fit the grammar."""
     tokens = node.all
     depth, lost = 0, 0
-    remark, remark_end = "", -2
     while True:
         here: Parsed = cursor.node
         kind, line = here.type, here.start_point[0] + 1
         comment = here.is_named and is_kind("comment", kind)
-        if comment:
-            said = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
-            remark = f"{remark}\n{said}" if line <= remark_end + 1 else said
-            remark_end = here.end_point[0] + 1
-        elif here.is_named:
+        if here.is_named and not comment:
             child = Node(kind, cursor.field_name or "", line, tokens, len(tokens), node)
-            child.remark = remark if line <= remark_end + 1 else ""
             node.children.append(child)
             node = child
         lost += here.end_byte - here.start_byte if kind == "ERROR" else 0

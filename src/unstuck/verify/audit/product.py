@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from unstuck.journal import Redactor, Remark
@@ -15,6 +16,8 @@ BULK = 3
 """So many silenced complaints in one change are no longer single decisions."""
 HEAD_LINES = 30
 MOST_WORDS = 2
+ANYWHERE = Redactor()
+"""Knows what is a secret on any machine."""
 
 
 def read_world(changes: Sequence[Change]) -> World:
@@ -31,7 +34,6 @@ def read_world(changes: Sequence[Change]) -> World:
     literals = pattern("world", "literal").findall("\n".join(text for text in data if len(text) < LONGEST_DATA))
     return World(
         gone=frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"})),
-        texts=(old, new),
         literals=frozenset(repr(one or two) if one or two else number for one, two, number in literals),
     )
 
@@ -40,7 +42,7 @@ def _names(sort: str, text: str) -> set[str]:
     return {*pattern("world", sort).findall(text)}
 
 
-def judge_product(changes: Sequence[Change]) -> Iterator[Remark]:
+def judge_product(changes: Sequence[Change], redactor: Redactor) -> Iterator[Remark]:
     """Find what can stand in any file and no test would see."""
     yield from _silenced(changes)
     moved = {line.text.strip() for change in changes for line in removed_lines(change)}
@@ -49,7 +51,7 @@ def judge_product(changes: Sequence[Change]) -> Iterator[Remark]:
             says = f"{change.path} takes the place of a tool that the checks use."
             yield found("tool-shadowed", change.path, 1, says)
         if change.new and not change.binary:
-            yield from _secrets(change)
+            yield from _secrets(change, redactor)
             yield from _signs(change, moved)
 
 
@@ -80,36 +82,36 @@ def _silenced(changes: Sequence[Change]) -> Iterator[Remark]:
     for change in changes:
         if part_of(change.path) not in {"product", "test", "support"} or change.binary:
             continue
-        removed = [line.text for line in removed_lines(change)]
-        spare = sum(sign.search(text) is not None for text in removed)
-        code = {sign.sub("", text).split("#")[0].strip() for text in removed} | {""}
+        removed = (line.text for line in removed_lines(change))
+        heard = {text.split("#")[0].strip() for text in removed if not sign.search(text)} | {""}
         for line in _added(change):
             if line.number < HEAD_LINES and whole.search(line.text) and change.old is not None:
                 says = "Every complaint about this file is silenced."
                 yield found("suppressions-added", change.path, line.number, says, line.text.strip())
-            elif sign.search(line.text) and not never_run.search(line.text):
-                spare -= 1
-                if spare < 0 and sign.sub("", line.text).strip() in code:  # what is new may say so from the start
-                    bare.append((change, line))
+            elif sign.search(line.text) and sign.sub("", line.text).strip() in heard:
+                bare += (
+                    [(change, line)] if not never_run.search(line.text) else []
+                )  # what is new may say so from the start
     if len(bare) >= BULK:
         change, line = bare[0]
         says = f"{len(bare)} complaints of tools are silenced in this change without saying which."
         yield found("suppressions-added", change.path, line.number, says, line.text.strip())
 
 
-def _secrets(change: Change) -> Iterator[Remark]:
-    redactor, text = Redactor(), change.new or ""
+def _secrets(change: Change, redactor: Redactor) -> Iterator[Remark]:
+    """Find what looks like a secret; one of this machine is no made-up one wherever it stands."""
+    text, nameless = change.new or "", replace(redactor, by_name=False)
     if redactor.text(text) == text:
         return
     shown = part_of(change.path) in {"test", "support", "testdata", "snapshot", "docs"}
     for line in added_lines(change):
         clean = redactor.text(line.text)
-        if clean == line.text or pattern("world", "example").search(line.text):
+        own = any(secret in line.text for secret in redactor.secrets)
+        # Where nothing but its name makes it a secret: people show and try with made-up ones, and write of them.
+        made_up = nameless.text(line.text) == line.text and (shown or _is_prose(line.text, clean))
+        if not own and (clean == line.text or made_up or pattern("world", "example").search(line.text)):
             continue
-        named = all(redactor.text(word) == word for word in pattern("world", "between").split(line.text))
-        if named and (shown or _is_prose(line.text, clean)):
-            continue  # nothing but its name makes it a secret: people show and try with made-up ones, and write of them
-        yield found("secret", change.path, line.number, severity="ask" if shown else None)
+        yield found("secret", change.path, line.number, severity="ask" if shown and not own else None)
         return
     key = pattern("world", "key").search(text)
     if key and key.group() not in (change.old or ""):
