@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from operator import itemgetter
 
 from unstuck.verify.audit.grammars import (
@@ -101,9 +101,8 @@ def claim_of(grammar: Grammar, tokens: Sequence[Token], at: int, top: Node) -> t
         return None
     said, place = _said(statement), at - statement.start
     relation, rank = ("fail", PARTIAL) if fails else _rank(said[place:])
-    if relation not in {"fail", "call"} and (
-        _is_constant(grammar, said) or (rank == EXACT and _compares_with_itself(said, place))
-    ):
+    twice = rank == EXACT and _is("same_twice", text_of(said)) and not _is("passes_on", text_of(said))
+    if relation not in {"fail", "call"} and (twice or _is_constant(grammar, said)):
         rank = NOTHING
     return statement, _assertion(statement, said, relation, rank)
 
@@ -173,35 +172,6 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
     if len(said) >= LONGEST_SIDE or not constants or not all(own):
         return False
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))
-
-
-def _compares_with_itself(said: Sequence[Token], at: int) -> bool:
-    """Tell whether an assertion says the same twice: on both sides of a sign, in one call, or in one call after another."""
-    groups: list[list[list[Token]]] = [[list(said[:at])], [[]]]
-    depth, calls = 0, said[at + 1].text in CALLS if at + 1 < len(said) else False
-    for token in said[at + 1 :]:
-        opens, closes = token.text in _OPENING, token.text in _CLOSING
-        depth += opens - closes
-        if calls and ((depth == 1 and opens) or (depth == 0 and closes)):
-            groups.append([[]])
-        elif depth <= calls and (token.text == "," or (token.text in {"==", "==="} and len(groups[-1]) == 1)):
-            groups[-1].append([])
-        else:
-            groups[-1][-1].append(token)
-    sides = [[_side(part) for part in group] for group in groups]
-    given = [group[0] for group in sides if len(group) == 1 and group[0]]
-    twice = any(one and one == two for group in (given, *sides) for one, two in pairwise(group))
-    return twice and not _is("passes_on", text_of(said))
-
-
-def _side(tokens: Sequence[Token]) -> str:
-    """Give what is compared, if something is computed in it: without the words of the framework around it."""
-    if tokens and tokens[0].text == ".":
-        return ""  # the next call of a chain
-    while len(tokens) > 1 and tokens[1].text in {"(", "."} and _is("jargon", tokens[0].text):
-        tokens = tokens[2:-1] if (tokens[1].text, tokens[-1].text) == ("(", ")") else tokens[2:]
-    computed = len(tokens) < LONGEST_SIDE and any(token.sort == "id" for token in tokens)
-    return "".join(token.text for token in tokens) if computed else ""
 
 
 # --- how much an assertion says: by the words of its own name first, then by those of what it is given ----------------
