@@ -71,10 +71,10 @@ def _claims(exam: Exam) -> Iterator[Remark]:
     if not named and not claimed_files(said):
         return
     present = exam.bench.workspace.files(exam.subject.tree)
-    for path in named:
-        if path.removeprefix("./") not in present:
-            yield found("unfinished-claim", path, says=f"The agent's result names {path}, but there is no such file.")
     gone = [change.path for change in exam.changes if change.new is None]
-    for path in missing_files(said, present, gone):
-        says = f"The agent says it worked on {path}, but there is no such file."
-        yield found("claimed-file-missing", path, says=says)
+    absent = {
+        "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],
+        "claimed-file-missing": missing_files(said, present, gone),
+    }
+    for rule, paths in absent.items():
+        yield from (found(rule, path, says=f"The agent names {path}, but there is no such file.") for path in paths)

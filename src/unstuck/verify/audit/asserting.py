@@ -303,15 +303,18 @@ def _is_shut(node: Node, child: Node) -> bool:
     first = next((part for part in node.children if part.role != "target"), child)
     condition = node.part("condition") or first
     read = [token.word for token in condition.tokens]
-    bare = [word for word in read if not _is("empty_word", word)]
     if child is condition or any(token.sort == "id" for token in condition.tokens):
         return False
-    if len(bare) == 3:  # noqa: PLR2004  # one constant, a sign, another
-        return (bare[0] == bare[2]) != (bare[1] in {"==", "===", "is"})
+    match [word for word in read if not _is("empty_word", word)]:
+        case [one]:
+            holds = one.lower() not in words("falsy")
+        case [one, sign, other]:
+            holds = (one == other) == (sign in {"==", "===", "is"})
+        case _:
+            return False
     negated = ("!" in read) ^ ("not" in read) ^ _kind(node).startswith("unless")
-    holds = (bare[:1] != [] and bare[0].lower() not in words("falsy")) ^ negated
     otherwise = child.role == "alternative" or child.kind.startswith(("else", "preproc_else"))
-    return len(bare) == 1 and holds == otherwise
+    return (holds ^ negated) == otherwise
 
 
 def _is_empty_loop(node: Node, child: Node) -> bool:

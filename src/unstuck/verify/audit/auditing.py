@@ -49,8 +49,8 @@ def audit(
 def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
     """Name each test of the base in a changed file, and say whether all that it asserted is asserted in the new form."""
     reading = _Reading([one for one in changes if one.old != one.new])
-    lost = {id(one.case) for one in reading.lost}
-    return tuple((case.name, id(case) not in lost) for case, _ in reading.pairs if case.kind == "test")
+    lost = {one.case for one in reading.lost}
+    return tuple((case.name, case not in lost) for case, _ in reading.pairs if case.kind == "test")
 
 
 class _Reading:

@@ -89,10 +89,10 @@ def read_tests(path: str, text: str) -> list[Case] | str:
     if root is None:
         return f"it is not {grammar.language} that can be parsed"
     mark_places(root)
-    return list(_Reading(path, text, grammar, root).cases())
+    return list(_Reader(path, text, grammar, root).cases())
 
 
-class _Reading:
+class _Reader:
     """One pass over a tree: which case each token belongs to, and what it says there."""
 
     def __init__(self, path: str, text: str, grammar: Grammar, root: Node) -> None:

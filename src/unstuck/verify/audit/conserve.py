@@ -58,59 +58,50 @@ class Balance:
 
     def __init__(self, pairs: Pairs, fresh: Sequence[Case], world: World) -> None:
         self.pairs, self.fresh, self.world = pairs, fresh, world
-        self.alive = [*(became for _, became in pairs if became is not None), *fresh]
-        self.gains: list[_Gain] = []
+        alive = [*(became for _, became in pairs if became is not None), *fresh]
+        self.files = {case.path: case.literals for case in alive if case.kind == "file"}
+        self.aids = {case.name: case.literals for case in alive if case.kind == "aid"}
+        self.own: dict[Case, list[_Gain]] = defaultdict(list)
+        """What is newly asserted in what each old case became."""
+        for case, became in pairs:
+            if became is not None and not case.off:
+                self.own[case] = [_Gain(one, became) for one in surplus(became.assertions, case.assertions, _key)]
+        callers = Counter(name for case in alive for name in case.names)
+        called = {case for case in alive if case.kind == "aid" and callers[case.name] > (case.name in case.names)}
+        run = called | {case for case in alive if case.kind == "test" and not case.off}
+        others = (_Gain(one, case) for case in fresh for one in case.assertions)
+        self.gains = [gain for gain in chain(*self.own.values(), others) if gain.case in run]
         self.by_key: dict[str, list[_Gain]] = defaultdict(list)
         self.by_name: dict[str, list[_Gain]] = defaultdict(list)
-        self.files = {case.path: case.literals for case in self.alive if case.kind == "file"}
-        self.aids = {case.name: case.literals for case in self.alive if case.kind == "aid"}
+        for gain in self.gains:
+            self.by_key[gain.assertion.key].append(gain)
+            for name in gain.assertion.names | gain.case.names or {""}:
+                self.by_name[name].append(gain)
 
     def lost(self) -> Iterator[Lost]:
         """Yield what is lost."""
-        own = self._gained()
         losses = [
             (one, case)
             for case, became in self.pairs
             for one in surplus(case.assertions, became.assertions if became is not None else (), _key)
             if one.rank > NOTHING and not case.off
         ]
-        left: dict[int, list[Assertion]] = defaultdict(list)
+        left: dict[Case, list[Assertion]] = defaultdict(list)
         for one, case in sorted(losses, key=lambda loss: -loss[0].rank):
             same = (gain for gain in self.by_key.get(one.key, ()) if not gain.used)
-            if not self._absorbed(one, chain(islice(same, 1), own[id(case)], self._near(one))):
-                left[id(case)].append(one)
+            if not self._absorbed(one, chain(islice(same, 1), self.own[case], self._near(one))):
+                left[case].append(one)
         for case, became in self.pairs:
-            missing = left[id(case)]
+            missing = left[case]
             if became is None:
                 yield from (Lost(case, remark, max(1, len(missing))) for remark in self._deleted(case, missing))
             else:
-                yield from (Lost(case, remark) for remark in self._changed(became, missing, own[id(case)]))
+                yield from (Lost(case, remark) for remark in self._changed(became, missing, self.own[case]))
         yield from self._rows_lost()
 
     def spare(self) -> Counter[str]:
         """Count the new assertions of each path that take the place of no old one."""
         return Counter(gain.case.path for gain in self.gains if not gain.used and gain.assertion.rank > WEAK)
-
-    def _gained(self) -> dict[int, list[_Gain]]:
-        """Find what is newly asserted: of each old case in what it became, and in all cases that are run."""
-        callers = Counter(name for case in self.alive for name in case.names)
-        run = {
-            id(case)
-            for case in self.alive
-            if (case.kind == "test" and not case.off)
-            or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
-        }
-        own: dict[int, list[_Gain]] = defaultdict(list)
-        for case, became in self.pairs:
-            if became is not None and not case.off:
-                own[id(case)] = [_Gain(one, became) for one in surplus(became.assertions, case.assertions, _key)]
-        fresh = [_Gain(one, case) for case in self.fresh for one in case.assertions]
-        self.gains = [gain for gain in chain(*own.values(), fresh) if id(gain.case) in run]
-        for gain in self.gains:
-            self.by_key[gain.assertion.key].append(gain)
-            for name in gain.assertion.names | gain.case.names or {""}:
-                self.by_name[name].append(gain)
-        return own
 
     def _near(self, one: Assertion) -> Iterator[_Gain]:
         for name in sorted(one.names or {""}, key=lambda name: (len(self.by_name.get(name, ())), name))[:6]:
@@ -249,8 +240,8 @@ def pair(old: Sequence[Case], new: Sequence[Case]) -> tuple[Pairs, list[Case]]:
         met = [(case, shelf[way(case)].pop() if shelf[way(case)] else None) for case in lost]
         pairs += [(case, became) for case, became in met if became is not None]
         lost = [case for case, became in met if became is None]
-        used = {id(became) for _, became in met}
-        spare = [case for case in spare if id(case) not in used]
+        used = {became for _, became in met}
+        spare = [case for case in spare if case not in used]
     return pairs + [(case, None) for case in lost], spare
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import pairwise
 
 from unstuck.journal import Redactor, Remark
 from unstuck.verify.audit.conserve import World
@@ -58,16 +58,18 @@ def judge_product(changes: Sequence[Change], redactor: Redactor) -> Iterator[Rem
 def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     """Find suspicious lines; what begins in one may end in the next, and what only `moved` is no news."""
     part = part_of(change.path) if grammar_of(change.path) is not None else ""
+    if part == "test" and "os.fork()" in (change.new or ""):
+        part = "forking test"
+    elif change.old is None and pattern("judge", "cases").search(change.path):
+        part = "new test"
     rows = [row for row in known()["sign"] if part in row["parts"]]
-    # So ends a child; what it does to a test, counts show.
-    forks = part == "test" and "os.fork()" in (change.new or "")
     lines = [line for line in _added(change) if not line.text.lstrip().startswith(("#", "//", "*"))]
-    for line, after in zip_longest(lines, lines[1:], fillvalue=Line(0, "")):
+    for line, after in pairwise((*lines, Line(0, ""))):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text
         for row in rows if line.text.strip() not in moved else ():
             text = pattern("world", "quoted").sub("''", both) if row.get("code") else both
             mark = re.search(row["look"], text)
-            if mark and mark.start() <= len(text.partition("\n")[0]) and not (forks and row["breaks"] == "early-exit"):
+            if mark and mark.start() <= len(text.partition("\n")[0]):
                 yield found(row["breaks"], change.path, line.number, evidence=line.text.strip())
 
 
