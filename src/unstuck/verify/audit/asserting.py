@@ -31,13 +31,6 @@ LONGEST_CLAIM = 600
 SHORT_BODY = 60
 """Tokens of a block that still belongs to what is asserted of it."""
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
-"""Words of Ruby behind which a matcher stands without parentheses."""
-_OPERATORS = {
-    **dict.fromkeys(("==", "===", "is", "eq"), ("eq", EXACT)),
-    **dict.fromkeys(("<", ">", "<=", ">=", "in", "=~", "~=", "instanceof", "not in"), ("like", PARTIAL)),
-    **dict.fromkeys(("!=", "!==", "is not"), ("ne", WEAK)),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,13 +181,13 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
             within += token.text
         elif token.text in _CLOSING:
             within = within[:-1]
-        elif token.sort in {"op", "truth"} or (token.sort == "id" and (token.called or before in _MATCHING)):
+        elif token.sort in {"op", "truth"} or (token.sort == "id" and (token.called or before in words("matching"))):
             (outer if not within else inner if within in {"(", "{"} else []).append(token.text)
         before = token.text
     names = [text for text in outer if text[:1].isalpha()]
     negated = sum(name in words("negations") for name in names) % 2 == 1
-    signs = [_OPERATORS[text] for text in (*outer, *inner) if text in _OPERATORS]
-    by_sign = max(signs, key=itemgetter(1), default=None)
+    signs = [known()["operator"].get(text) for text in (*outer, *inner)]
+    by_sign = max((tuple(sign) for sign in signs if sign), key=itemgetter(1), default=None)
     if by_sign is not None and negated:
         by_sign = by_sign[0], WEAK
     judged = _judged(names, negated=negated)

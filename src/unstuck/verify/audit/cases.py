@@ -29,7 +29,6 @@ LONGEST_SKIP = 120
 LEAST_ROWS = 2
 LONG_ROW = 5
 """Tokens from which on a part of a list with one value in it is still a row."""
-_HOLDERS = frozenset({"decorated_definition", "expression_statement", "export_statement"})
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 """Names, reasons and rows: none of them says that a test does not run."""
 
@@ -141,7 +140,7 @@ class _Reader:
             elif is_kind("class", node.kind):
                 scope = f"{scope} {_name(node)}".strip()
             elif self._groups(self._callee(node)) and self._block(node) is not None:
-                scope = f"{scope} {self._title(node)}".strip()
+                scope = f"{scope} {self._heading(node)[1]}".strip()
             self.owner[id(node)] = owner
             todo += [(child, owner, scope) for child in reversed(node.children)]
 
@@ -162,8 +161,8 @@ class _Reader:
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
             return None
         place = node if body is None or body.start < node.end else body
-        call = callee, self._head(node)
-        return Case("test", self.path, place.line, self._title(node), scope, self._marks(node), call), place
+        head, name = self._heading(node)
+        return Case("test", self.path, place.line, name, scope, self._marks(node), (callee, head)), place
 
     def _is_collected(self, node: Node) -> bool:
         """Tell whether a runner of Python would look here: not in a function, nor in a class that is no test class."""
@@ -210,25 +209,21 @@ class _Reader:
         after = _beside(statement, 1)
         return after if after is not None and after.kind == "compound_statement" else None
 
-    def _head(self, node: Node) -> str:
-        """Give what a call says before its block."""
+    def _heading(self, node: Node) -> tuple[str, str]:
+        """Give what a call says before its block, and its name in that: the first text that it is given, or all."""
         block = self._block(node)
-        return text_of(node.all[node.start : min(block.start if block is not None else node.end, node.start + 30)])
-
-    def _title(self, node: Node) -> str:
-        """Give the name of a test that is a call: the first text that it is given, or all that it is."""
-        block = self._block(node)
-        start = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
-        end = block.start if block is not None and start < block.start < node.end else node.end
-        tokens = node.all[start : min(end, start + 12)]
+        end = block.start if block is not None and block.start < node.end else node.end
+        given = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
+        tokens = node.all[given : min(end if end > given else node.end, given + 12)]
         text = next((token.text for token in tokens if token.sort == "str"), "")
-        return text.strip("'\"`") or text_of(tokens).strip("( ,")
+        head = text_of(node.all[node.start : min(end, node.start + 30)])
+        return head, text.strip("'\"`") or text_of(tokens).strip("( ,")
 
     def _marks(self, node: Node) -> str:
         """Give the annotations, attributes and remarks that a definition carries."""
         holder = node
         texts = [child.text for child in node.children if is_kind("mark", child.kind)]
-        while holder.parent is not None and holder.parent.kind in _HOLDERS:
+        while holder.parent is not None and is_kind("holder", holder.parent.kind):
             holder = holder.parent
             texts += [child.text for child in holder.children if is_kind("mark", child.kind)]
         before = _beside(holder, -1)
@@ -287,7 +282,7 @@ class _Reader:
         tokens = self.tokens[case]
         case.body, case.literals, case.names = key_of(tokens), frozenset(values_of(tokens)), names_of(tokens)
         around = [node for node in place.above() if self._groups(self._callee(node))]
-        calls = [case.call, *((self._callee(node), self._head(node)) for node in around)]
+        calls = [case.call, *((self._callee(node), self._heading(node)[0]) for node in around)]
         case.focused = any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls)
         case.retried = pattern("run", "retry").search(_QUOTED.sub("", case.marks)) is not None
         if case.kind == "test":

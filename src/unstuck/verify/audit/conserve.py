@@ -27,16 +27,6 @@ _key = attrgetter("key")
 Pairs = list[tuple[Case, Case | None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What the rest of the change says about the product."""
-
-    gone: frozenset[str] = frozenset()
-    """Names that the product defined and no longer mentions."""
-    literals: frozenset[str] = frozenset()
-    """Literals of files that tests may read their rows from."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Lost:
     """A remark about one old case, and how many assertions or rows it is about."""
@@ -54,10 +44,14 @@ class _Gain:
 
 
 class Balance:
-    """The old cases, each with what it became, against all that is asserted now; `fresh` are the cases that no old one became."""
+    """The old cases, each with what it became, against all that is asserted now.
 
-    def __init__(self, pairs: Pairs, fresh: Sequence[Case], world: World) -> None:
-        self.pairs, self.fresh, self.world = pairs, fresh, world
+    `fresh` are the cases that no old one became, `gone` the names that left the product, `literals` those of files that
+    tests may read their rows from.
+    """
+
+    def __init__(self, pairs: Pairs, fresh: Sequence[Case], gone: frozenset[str], literals: frozenset[str]) -> None:
+        self.pairs, self.fresh, self.gone, self.literals = pairs, fresh, gone, literals
         alive = [*(became for _, became in pairs if became is not None), *fresh]
         self.files = {case.path: case.literals for case in alive if case.kind == "file"}
         self.aids = {case.name: case.literals for case in alive if case.kind == "aid"}
@@ -109,7 +103,7 @@ class Balance:
 
     def _absorbed(self, old: Assertion, gains: Iterable[_Gain]) -> bool:
         """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
-        about = old.names - words("neutral") - self.world.gone
+        about = old.names - words("neutral") - self.gone
         for gain in islice(gains, MOST_GAINS):
             new, known = gain.assertion, gain.assertion.names | gain.case.names
             if new.idle or not _as_strict(old, new) or new.blurs - old.blurs or _opposed(old, new):
@@ -128,7 +122,7 @@ class Balance:
             return True
         if len(new.values) >= len(old.values):
             return False
-        near = new.literals | self.world.literals | self.files.get(case.path, frozenset())
+        near = new.literals | self.literals | self.files.get(case.path, frozenset())
         near = near.union(*(self.aids.get(name, frozenset()) for name in new.names))
         if case.rows or case.kind == "aid" or not new.values:
             near |= case.literals
@@ -136,7 +130,7 @@ class Balance:
 
     def _deleted(self, case: Case, left: list[Assertion]) -> Iterator[Remark]:
         if case.kind != "test":
-            strong = [one for one in left if one.rank == EXACT and not one.names & self.world.gone]
+            strong = [one for one in left if one.rank == EXACT and not one.names & self.gone]
             if strong:
                 yield case.remark("assertion-removed", "{} asserted on behalf of tests and is gone.", strong[0].text)
             return
@@ -148,12 +142,12 @@ class Balance:
         hidden = next((aid for aid in aids if {one.key for one in aid.assertions} == keys), None)
         if hidden is not None and not (case.off or lives_on):
             yield hidden.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
-        elif not (case.off or lives_on or mentioned & self.world.gone):
+        elif not (case.off or lives_on or mentioned & self.gone):
             says = "The test {} is gone, and nothing else asserts what it did."
             yield case.remark("test-deleted", says, left[0].text if left else case.body)
 
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
-        left = [one for one in left if not one.names & self.world.gone]
+        left = [one for one in left if not one.names & self.gone]
         if left and not any(one.rank > NOTHING for one in became.assertions):
             hollow = sorted(became.assertions, key=lambda one: not one.idle)[:1]
             emptied = became.remark("test-emptied", "The test {} no longer asserts anything.", left[0].text)

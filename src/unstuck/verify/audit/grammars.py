@@ -17,10 +17,8 @@ LONGEST = 300_000
 DEEPEST = 2_000
 """Levels below which nothing is looked at: no person writes a test like this."""
 VALUES = frozenset({"str", "num", "truth"})
-TRUTHS = frozenset({"true", "false", "null", "nil", "none", "undefined", "nullptr"})
 CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
 _AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
-_OWN = frozenset({"self", "this", "$this", "@"})
 _QUOTES = re.compile(r"""^[A-Za-z@$]{0,3}(?P<q>\"{3}|'{3}|["'`])(?P<body>.*)(?P=q)$""", re.DOTALL)
 
 
@@ -192,7 +190,11 @@ def _plain(cursor: Any, source: bytes, node: Node) -> int:
 
 
 def _sort(kind: str, text: str, *, named: bool) -> str:
-    if text.lower() in TRUTHS and not is_kind("member", kind) and not (text[:1].isupper() and "identifier" in kind):
+    if (
+        text.lower() in words("truths")
+        and not is_kind("member", kind)
+        and not (text[:1].isupper() and "identifier" in kind)
+    ):
         return "truth"
     if named and is_kind("string", kind):
         return "str"
@@ -211,7 +213,7 @@ def _give_word(tokens: Sequence[Token], at: int) -> None:
         case "id" | "op" if token.text in words("noise"):
             pass
         case "id":
-            own = member and token.receiver in _OWN and after not in CALLS
+            own = member and token.receiver in words("own") and after not in CALLS
             token.called = not own and (member or after in CALLS or is_callee(token.node) or token.text[:1].isupper())
             token.word = token.text if token.called else "_"
         case "str":

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from unstuck.journal import Redactor, Remark
-from unstuck.verify.audit.conserve import World
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Change, Line, added_lines, found, known, part_of, pattern, removed_lines
 
@@ -20,8 +19,8 @@ ANYWHERE = Redactor()
 """Knows what is a secret on any machine."""
 
 
-def read_world(changes: Sequence[Change]) -> World:
-    """Say what the change does to the product, so that tests may follow it."""
+def names_gone(changes: Sequence[Change]) -> frozenset[str]:
+    """Give the names that the product defined and no longer mentions: tests may follow it."""
     product = [change for change in changes if part_of(change.path) == "product" and not change.binary]
     old, new = ("\n".join(texts) for texts in ([one.old or "" for one in product], [one.new or "" for one in product]))
     stems = [
@@ -30,12 +29,14 @@ def read_world(changes: Sequence[Change]) -> World:
     ]
     unnamed = (_names("defined", old) | _names("field", old)) - _names("name", new)
     ended = _names("callable", old) - _names("callable", new)
+    return frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"}))
+
+
+def data_literals(changes: Sequence[Change]) -> frozenset[str]:
+    """Give the literals of changed files that tests may read their rows from."""
     data = [one.new for one in changes if part_of(one.path) in {"testdata", "snapshot"} and not one.binary and one.new]
     literals = pattern("world", "literal").findall("\n".join(text for text in data if len(text) < LONGEST_DATA))
-    return World(
-        gone=frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"})),
-        literals=frozenset(repr(one or two) if one or two else number for one, two, number in literals),
-    )
+    return frozenset(repr(one or two) if one or two else number for one, two, number in literals)
 
 
 def _names(sort: str, text: str) -> set[str]:
