@@ -68,7 +68,7 @@ def is_claim(grammar: Grammar, tokens: Sequence[Token], at: int) -> bool:
     token = tokens[at]
     if token.sort == "op":
         return token.text in {"assert", "throw", "raise"}
-    if token.sort != "id" or any(is_kind("no_code", above.kind) for above in token.node.above()[:4]):
+    if token.sort != "id" or any(is_kind("no_code", above.kind) for above in islice(token.node.above(), 4)):
         return False
     after = tokens[at + 1].text if at + 1 < len(tokens) else ""
     if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
@@ -235,9 +235,8 @@ def _is_guard(node: Node) -> bool:
         return False
     parts = [part for part in node.children if part.role in {"consequence", "body"} or is_kind("block", part.kind)]
     body = (parts or node.children or [node])[-1]
-    leaves = [token.text for token in body.tokens[:12] if not _is("empty_word", token.text)]
-    leaving = (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"])
-    return leaves in leaving and all(token.text != "else" for token in node.tokens)
+    does = " ".join(token.text for token in body.tokens[:12] if not _is("empty_word", token.text))
+    return _is("leaves", does) and all(token.text != "else" for token in node.tokens)
 
 
 def is_silent(node: Node) -> bool:

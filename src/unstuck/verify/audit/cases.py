@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Literal
 
 from unstuck.journal import Remark, Severity
@@ -298,7 +298,7 @@ class _Reader:
             return "DISABLED_", False
         if case.skip:
             return case.skip, case.sometimes
-        above = place.above()
+        above = list(place.above())
         never = (node.part("condition") for node in above if node.kind.startswith("preproc_if"))
         if any(node is not None and node.text.lower() in {"0", "false", "never"} for node in never):
             return "#if 0", False
@@ -354,7 +354,7 @@ def _values(node: Node) -> int:
 
 
 def _in_loop(node: Node) -> bool:
-    for above in node.above()[:5]:
+    for above in islice(node.above(), 5):
         if is_kind("goes_through", above.kind) or is_kind("block", above.kind):
             return is_kind("goes_through", above.kind)
     return False

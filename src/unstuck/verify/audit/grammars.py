@@ -1,7 +1,7 @@
 """Turn a text of any language into tokens and plain nodes, each token with a word that survives renamed locals and another layout."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -111,14 +111,12 @@ class Node:
         """Give the first child that fills one of these fields."""
         return next((child for child in self.children if child.role in roles), None)
 
-    def above(self) -> "list[Node]":
+    def above(self) -> "Iterator[Node]":
         """Give its ancestors, the nearest first."""
-        found: list[Node] = []
-        node = self.parent
-        while node is not None:
-            found.append(node)
+        node = self
+        while node.parent is not None:
             node = node.parent
-        return found
+            yield node
 
     def holds(self, other: "Node") -> bool:
         return self.start <= other.start and other.end <= self.end
