@@ -14,6 +14,7 @@ from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.plans import Check, Task
 from unstuck.tell import one_line
 from unstuck.tools import programs, shows_tests
+from unstuck.verify import audit as reader
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.checks import TO_BE_WRITTEN, check_on, evidence, is_test_run, narrowed, only_looks
@@ -53,8 +54,6 @@ def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
 
 def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
-    from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
     own, out, workspace = bent(exam), unnamed(exam), exam.bench.workspace
     forms = _old_forms(exam) if exam.playing("product") else {}
     if not own and not forms:
@@ -66,7 +65,7 @@ def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     lost, base = [], workspace.tree_of(exam.subject.base)
     for commit, paths in forms.items():
         earlier = workspace.changes(commit, exam.subject.tree)
-        changes = [one for one in earlier if one.path in paths and not is_harmless(one)]
+        changes = [one for one in earlier if one.path in paths and not reader.is_harmless(one)]
         tree, base = (workspace.mixed(some, commit, [one.path for one in changes]) for some in (tree, base))
         lost += changes
     if lost:
@@ -179,9 +178,7 @@ class _Question:
 
     def _cleared(self, result: CheckResult, diagnosis: Diagnosis | None, *, built: bool) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
-        from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
-        if not all(part_of(one.path) == "test" or is_harmless(one) for one in self.touched):
+        if not all(part_of(one.path) == "test" or reader.is_harmless(one) for one in self.touched):
             return False
         said = [line for line in result.ended.tail.splitlines() if pattern("judge", "absent").search(line)]
         said.append(diagnosis.message if diagnosis is not None else "")
@@ -277,9 +274,7 @@ def unaccounted(changes: Sequence[Change], names: Collection[str] = ()) -> bool:
 
     A text that cannot even be loaded fails without the name of a test. Where none could be read, nobody can account for them.
     """
-    from unstuck.verify.audit import accounted  # noqa: PLC0415  # as above
-
-    tests = accounted(changes)
+    tests = reader.accounted(changes)
     wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
     concerned = [lives for name, lives in tests if name.rpartition("::")[2] in wanted] or [lives for _, lives in tests]
     return not concerned or not all(concerned)

@@ -3,10 +3,10 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from unstuck.journal import Remark, Severity
 from unstuck.shipped import shipped
@@ -15,6 +15,9 @@ from unstuck.tools import judges
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120
+GRAVITY: tuple[Severity, ...] = get_args(Severity)
+"""The gravest first."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +102,27 @@ class Line(NamedTuple):
 
 
 def added_lines(change: Change) -> Iterator[Line]:
-    """Give the lines of the new text that the old one has fewer of. Order plays no part, so this is linear."""
-    yield from _surplus(change.new, change.old)
+    """Give the lines of the new text that the old one has fewer of."""
+    return surplus(_lines(change.new), _lines(change.old), lambda line: line.text.strip())
 
 
 def removed_lines(change: Change) -> Iterator[Line]:
     """Give the lines of the old text that the new one has fewer of."""
-    yield from _surplus(change.old, change.new)
+    return added_lines(Change(path=change.path, old=change.new, new=change.old))
 
 
-def _surplus(text: str | None, other: str | None) -> Iterator[Line]:
-    spare = Counter(line.strip() for line in (other or "").splitlines())
-    for number, line in enumerate((text or "").splitlines(), 1):
-        bare = line.strip()
-        if bare and spare[bare] > 0:
-            spare[bare] -= 1
-        elif bare:
-            yield Line(number, line)
+def _lines(text: str | None) -> list[Line]:
+    return [Line(number, line) for number, line in enumerate((text or "").splitlines(), 1) if line.strip()]
+
+
+def surplus(some: Iterable[T], others: Iterable[T], key: Callable[[T], str]) -> Iterator[T]:
+    """Give those that the others have fewer of, by a key. Order plays no part, so this is linear."""
+    spare = Counter(map(key, others))
+    for one in some:
+        if spare[key(one)] > 0:
+            spare[key(one)] -= 1
+        else:
+            yield one
 
 
 def is_declared(path: str, declared: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ from importlib import import_module
 from unstuck.agents import claimed_files, missing_files, statement
 from unstuck.journal import Remark, Severity
 from unstuck.tell import one_line
+from unstuck.verify import audit as reader
 from unstuck.verify.change import EVIDENCE_CHARS, Change, Line, added_lines, found, is_declared, removed_lines
 from unstuck.verify.exam import Exam
 
@@ -17,7 +18,7 @@ _FOLLOWS = re.compile(r"(?:^|/)(?:__init__\.py|[\w.-]*lock(?:\.\w+)?|go\.sum|\.u
 
 def load_ahead() -> None:
     """Load what an audit needs, which takes a tenth of a second: for whoever waits while the agents work."""
-    import_module("unstuck.verify.audit")
+    import_module("unstuck.verify.audit.auditing")
 
 
 def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
@@ -29,16 +30,14 @@ def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
             *outside_scope(exam.changes, exam.task.files, fence),
             *_unspoken(exam, {one.path for one in remarks}),
         )
-    return [*remarks, *_secrets(exam), *_claims(exam)]
+    return [*remarks, *_claims(exam)]
 
 
 def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
     if not exam.changes:
         return ()
-    from unstuck.verify.audit import audit  # noqa: PLC0415  # heavy: loaded when there is a change to judge
-
     try:
-        return audit(exam.changes, exam.task.files, red)
+        return reader.audit(exam.changes, exam.task.files, red, exam.bench.redactor)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
@@ -57,22 +56,11 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
     """Tell once of what the checks are run by, where a task without Files does not speak of it and the reader found nothing."""
     text = f"{exam.task.title}\n{exam.task.body}".lower()
     for change in exam.playing("settings", "commands", "support") if not exam.task.files else ():
-        from unstuck.verify.audit import is_harmless  # noqa: PLC0415  # as above
-
         name = change.path.rpartition("/")[2].lower()
-        if change.old is not None and change.path not in told and name not in text and not is_harmless(change):
+        if change.old is not None and change.path not in told and name not in text and not reader.is_harmless(change):
             now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
             says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")
-
-
-def _secrets(exam: Exam) -> Iterator[Remark]:
-    """Find what this machine keeps secret; what looks like a secret anywhere is the audit's."""
-    secrets = exam.bench.redactor.secrets
-    for change in exam.changes:
-        lines = added_lines(change) if any(secret in (change.new or "") for secret in secrets) else ()
-        if shown := next((line for line in lines if any(secret in line.text for secret in secrets)), None):
-            yield found("secret", change.path, shown.number, "A secret of this machine stands in the change.")
 
 
 def _claims(exam: Exam) -> Iterator[Remark]:
@@ -83,10 +71,10 @@ def _claims(exam: Exam) -> Iterator[Remark]:
     if not named and not claimed_files(said):
         return
     present = exam.bench.workspace.files(exam.subject.tree)
-    for path in named:
-        if path.removeprefix("./") not in present:
-            yield found("unfinished-claim", path, says=f"The agent's result names {path}, but there is no such file.")
     gone = [change.path for change in exam.changes if change.new is None]
-    for path in missing_files(said, present, gone):
-        says = f"The agent says it worked on {path}, but there is no such file."
-        yield found("claimed-file-missing", path, says=says)
+    absent = {
+        "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],
+        "claimed-file-missing": missing_files(said, present, gone),
+    }
+    for rule, paths in absent.items():
+        yield from (found(rule, path, says=f"The agent names {path}, but there is no such file.") for path in paths)

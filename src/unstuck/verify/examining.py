@@ -10,7 +10,7 @@ from unstuck.plans import Check
 from unstuck.tools import is_plain_run
 from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
-from unstuck.verify.change import found, rule_of
+from unstuck.verify.change import GRAVITY, found, rule_of
 from unstuck.verify.change_audit import look_at
 from unstuck.verify.checks import Site, begun_aside, check_on, hindered, is_test_run
 from unstuck.verify.exam import AS_ASKED, Exam, judge_all
@@ -24,7 +24,6 @@ UNCLEAR = "`{}` was red before and is red now: {}"
 WAVERS = "`{}`, the task's own check, failed and then passed on the same tree ({} runs): nobody can rely on it."
 DONE_ALREADY = "nothing was changed, and its own checks passed before as well: is it done already?"
 NOTHING_CHANGED = "nothing was changed, and no check of the task's own could say whether anything is left to do"
-GRAVITY = ("reject", "ask", "warn")
 MOST_REMARKS = 100
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice
+from operator import itemgetter
 
 from unstuck.verify.audit.grammars import (
     CALLS,
@@ -30,13 +31,6 @@ LONGEST_CLAIM = 600
 SHORT_BODY = 60
 """Tokens of a block that still belongs to what is asserted of it."""
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-_MATCHING = frozenset({"to", "not_to", "to_not", "should", "should_not"})
-"""Words of Ruby behind which a matcher stands without parentheses."""
-_OPERATORS = {
-    **dict.fromkeys(("==", "===", "is", "eq"), ("eq", EXACT)),
-    **dict.fromkeys(("<", ">", "<=", ">=", "in", "=~", "~=", "instanceof", "not in"), ("like", PARTIAL)),
-    **dict.fromkeys(("!=", "!==", "is not"), ("ne", WEAK)),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +68,7 @@ def is_claim(grammar: Grammar, tokens: Sequence[Token], at: int) -> bool:
     token = tokens[at]
     if token.sort == "op":
         return token.text in {"assert", "throw", "raise"}
-    if token.sort != "id" or any(is_kind("no_code", above.kind) for above in token.node.above()[:4]):
+    if token.sort != "id" or any(is_kind("no_code", above.kind) for above in islice(token.node.above(), 4)):
         return False
     after = tokens[at + 1].text if at + 1 < len(tokens) else ""
     if token.text in {"panic", "unreachable"} and after not in {"!", "("}:
@@ -100,9 +94,8 @@ def claim_of(grammar: Grammar, tokens: Sequence[Token], at: int, top: Node) -> t
         return None
     said, place = _said(statement), at - statement.start
     relation, rank = ("fail", PARTIAL) if fails else _rank(said[place:])
-    if relation not in {"fail", "call"} and (
-        _is_constant(grammar, said) or (rank == EXACT and _compares_with_itself(said, place))
-    ):
+    twice = rank == EXACT and _is("same_twice", text_of(said)) and not _is("passes_on", text_of(said))
+    if relation not in {"fail", "call"} and (twice or _is_constant(grammar, said)):
         rank = NOTHING
     return statement, _assertion(statement, said, relation, rank)
 
@@ -174,35 +167,6 @@ def _is_constant(grammar: Grammar, said: Sequence[Token]) -> bool:
     return all(word.lower() in words("pure") for name in names for word in pattern("claim", "words").findall(name))
 
 
-def _compares_with_itself(said: Sequence[Token], at: int) -> bool:
-    """Tell whether an assertion says the same twice: on both sides of a sign, in one call, or in one call after another."""
-    groups: list[list[list[Token]]] = [[list(said[:at])], [[]]]
-    depth, calls = 0, said[at + 1].text in CALLS if at + 1 < len(said) else False
-    for token in said[at + 1 :]:
-        opens, closes = token.text in _OPENING, token.text in _CLOSING
-        depth += opens - closes
-        if calls and ((depth == 1 and opens) or (depth == 0 and closes)):
-            groups.append([[]])
-        elif depth <= calls and (token.text == "," or (token.text in {"==", "==="} and len(groups[-1]) == 1)):
-            groups[-1].append([])
-        else:
-            groups[-1][-1].append(token)
-    sides = [[_side(part) for part in group] for group in groups]
-    given = [group[0] for group in sides if len(group) == 1 and group[0]]
-    twice = any(one and one == two for group in (given, *sides) for one, two in pairwise(group))
-    return twice and not _is("passes_on", text_of(said))
-
-
-def _side(tokens: Sequence[Token]) -> str:
-    """Give what is compared, if something is computed in it: without the words of the framework around it."""
-    if tokens and tokens[0].text == ".":
-        return ""  # the next call of a chain
-    while len(tokens) > 1 and tokens[1].text in {"(", "."} and _is("jargon", tokens[0].text):
-        tokens = tokens[2:-1] if (tokens[1].text, tokens[-1].text) == ("(", ")") else tokens[2:]
-    computed = len(tokens) < LONGEST_SIDE and any(token.sort == "id" for token in tokens)
-    return "".join(token.text for token in tokens) if computed else ""
-
-
 # --- how much an assertion says: by the words of its own name first, then by those of what it is given ----------------
 
 
@@ -217,13 +181,13 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
             within += token.text
         elif token.text in _CLOSING:
             within = within[:-1]
-        elif token.sort in {"op", "truth"} or (token.sort == "id" and (token.called or before in _MATCHING)):
+        elif token.sort in {"op", "truth"} or (token.sort == "id" and (token.called or before in words("matching"))):
             (outer if not within else inner if within in {"(", "{"} else []).append(token.text)
         before = token.text
     names = [text for text in outer if text[:1].isalpha()]
     negated = sum(name in words("negations") for name in names) % 2 == 1
-    signs = [_OPERATORS[text] for text in (*outer, *inner) if text in _OPERATORS]
-    by_sign = max(signs, key=_strength, default=None)
+    signs = [known()["operator"].get(text) for text in (*outer, *inner)]
+    by_sign = max((tuple(sign) for sign in signs if sign), key=itemgetter(1), default=None)
     if by_sign is not None and negated:
         by_sign = by_sign[0], WEAK
     judged = _judged(names, negated=negated)
@@ -232,32 +196,26 @@ def _rank(said: Sequence[Token]) -> tuple[str, int]:
         like = ("like", PARTIAL) if any(one[0] == "like" for one in strong) else None
         return by_sign or like or (("falsy", PARTIAL) if negated else ("truthy", WEAK))
     if strong:
-        return max(strong, key=_strength)
+        return max(strong, key=itemgetter(1))
     if by_sign is not None:
         return by_sign
     if any(name.endswith("That") or name in {"assert_that", "to", "Expect"} for name in names):
         matched = _judged(inner, negated=any(name in words("negations") for name in inner))
-        judged = [max(matched, key=_strength)] if matched else judged
+        judged = sorted(matched, key=itemgetter(1))[-1:] or judged
     bare = all(name in words("bare") for name in names)
     return judged[0] if judged else ("truthy", WEAK) if bare else ("call", EXACT)
 
 
-def _strength(judged: tuple[str, int]) -> int:
-    return judged[1]
-
-
 def _judged(names: Sequence[str], *, negated: bool) -> list[tuple[str, int]]:
-    return [one for name in names if (one := _judge_name(name, negated=negated)) is not None]
-
-
-def _judge_name(name: str, *, negated: bool) -> tuple[str, int] | None:
-    spoken = {word.lower() for word in pattern("claim", "words").findall(name)}
-    denied = (len(spoken & words("not")) % 2 == 1 and name not in words("negations")) ^ negated
-    for row in known()["relation"]:
-        if not spoken.isdisjoint(row["words"]) and spoken.isdisjoint(row.get("unless", ())):
-            relation, rank = row["denied" if denied else "says"]
-            return relation, rank
-    return None
+    """Give the relations that names assert by their words, each by the first row of the catalogue that fits."""
+    judged: list[tuple[str, int]] = []
+    for name in names:
+        spoken = {word.lower() for word in pattern("claim", "words").findall(name)}
+        denied = (len(spoken & words("not")) % 2 == 1 and name not in words("negations")) ^ negated
+        fitting = (row for row in known()["relation"] if not spoken.isdisjoint(row["words"]))
+        rows = (row for row in fitting if spoken.isdisjoint(row.get("unless", ())))
+        judged += [tuple(row["denied" if denied else "says"]) for row in islice(rows, 1)]
+    return judged
 
 
 # --- whether a place can be reached, and whether a failure there is heard ---------------------------------------------
@@ -277,9 +235,8 @@ def _is_guard(node: Node) -> bool:
         return False
     parts = [part for part in node.children if part.role in {"consequence", "body"} or is_kind("block", part.kind)]
     body = (parts or node.children or [node])[-1]
-    leaves = [token.text for token in body.tokens[:12] if not _is("empty_word", token.text)]
-    leaving = (["return"], ["next"], ["return", "nil"], ["return", "Ok"], ["return", "None"])
-    return leaves in leaving and all(token.text != "else" for token in node.tokens)
+    does = " ".join(token.text for token in body.tokens[:12] if not _is("empty_word", token.text))
+    return _is("leaves", does) and all(token.text != "else" for token in node.tokens)
 
 
 def is_silent(node: Node) -> bool:
@@ -338,15 +295,18 @@ def _is_shut(node: Node, child: Node) -> bool:
     first = next((part for part in node.children if part.role != "target"), child)
     condition = node.part("condition") or first
     read = [token.word for token in condition.tokens]
-    bare = [word for word in read if not _is("empty_word", word)]
     if child is condition or any(token.sort == "id" for token in condition.tokens):
         return False
-    if len(bare) == 3:  # noqa: PLR2004  # one constant, a sign, another
-        return (bare[0] == bare[2]) != (bare[1] in {"==", "===", "is"})
+    match [word for word in read if not _is("empty_word", word)]:
+        case [one]:
+            holds = one.lower() not in words("falsy")
+        case [one, sign, other]:
+            holds = (one == other) == (sign in {"==", "===", "is"})
+        case _:
+            return False
     negated = ("!" in read) ^ ("not" in read) ^ _kind(node).startswith("unless")
-    holds = (bare[:1] != [] and bare[0].lower() not in words("falsy")) ^ negated
     otherwise = child.role == "alternative" or child.kind.startswith(("else", "preproc_else"))
-    return len(bare) == 1 and holds == otherwise
+    return (holds ^ negated) == otherwise
 
 
 def _is_empty_loop(node: Node, child: Node) -> bool:

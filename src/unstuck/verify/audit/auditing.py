@@ -4,17 +4,18 @@ The law: an agent may change anything but its judges. What a test asserted must 
 must still be asked for. Where the task names a path, its tests may expect something else, but not say less.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.journal import Remark, Severity
+from unstuck.journal import Redactor, Remark
 from unstuck.verify.audit.asserting import NOTHING
-from unstuck.verify.audit.cases import Case, Suite, read_tests
+from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.product import judge_product, read_world
+from unstuck.verify.audit.product import ANYWHERE, data_literals, judge_product, names_gone
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
+    GRAVITY,
     SYMLINK,
     Change,
     found,
@@ -27,26 +28,29 @@ from unstuck.verify.change import (
 )
 
 _LOSES = frozenset({"test-deleted", "assertion-removed", "assertion-loosened", "cases-removed"})
-_ORDER = {"reject": 0, "ask": 1, "warn": 2}
 
 
-def audit(changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = ()) -> tuple[Remark, ...]:
+def audit(
+    changes: Sequence[Change], declared: Sequence[str] = (), red: Collection[str] = (), redactor: Redactor = ANYWHERE
+) -> tuple[Remark, ...]:
     """Give all findings about a change, gravest first.
 
     `declared` are the paths that the task names (none: the task has no Files), `red` the names of tests that failed on
-    the base: to be rid of one of them is never right.
+    the base: to be rid of one of them is never right. The redactor knows what is secret on this machine.
     """
     changed = [one for one in changes if one.old != one.new or one.binary or one.old_mode != one.new_mode]
     reading = _Reading(changed)
-    raw = [*_weigh_tests(reading, declared, red), *(_weighed(one, declared) for one in _files(changed))]
-    return tuple(sorted(dict.fromkeys(raw), key=lambda one: (_ORDER[one.severity], one.path, one.line, one.rule)))
+    raw = [*_weigh_tests(reading, declared, red), *(_weighed(one, declared) for one in _files(changed, redactor))]
+    return tuple(
+        sorted(dict.fromkeys(raw), key=lambda one: (GRAVITY.index(one.severity), one.path, one.line, one.rule))
+    )
 
 
 def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
     """Name each test of the base in a changed file, and say whether all that it asserted is asserted in the new form."""
     reading = _Reading([one for one in changes if one.old != one.new])
-    lost = {id(one.case) for one in reading.lost}
-    return tuple((case.name, id(case) not in lost) for case, _ in reading.pairs if case.kind == "test")
+    lost = {one.case for one in reading.lost}
+    return tuple((case.name, case not in lost) for case, _ in reading.pairs if case.kind == "test")
 
 
 class _Reading:
@@ -54,28 +58,29 @@ class _Reading:
 
     def __init__(self, changes: Sequence[Change]) -> None:
         watched = [change for change in changes if _holds_tests(change)]
-        old = [_read(change, change.old) for change in watched if change.old is not None]
-        new = [_read(change, change.new) for change in watched if change.new is not None]
-        self.pairs, fresh = pair(*([case for suite in side for case in suite.cases] for side in (old, new)))
-        balance = Balance(self.pairs, fresh, read_world(changes))
+        old = {one.path: _read(one, one.old) for one in watched if one.old is not None}
+        new = {one.path: _read(one, one.new) for one in watched if one.new is not None}
+        self.pairs, fresh = pair(_cases(old), _cases(new))
+        balance = Balance(self.pairs, fresh, names_gone(changes), data_literals(changes))
         self.lost = list(balance.lost())
         self.spare = balance.spare()
         for case, became in self.pairs:
             if became is not None and not case.off:
                 less = _runs_less(case, became) if case.kind == "test" else _ends_all(became)
                 self.lost += [Lost(case, remark) for remark in less]
-        before = {suite.path for suite in old}
-        unread = {suite.path: suite.unread for suite in (*old, *new) if suite.unread and suite.path in before}
         self.beside = [finding for case in fresh for finding in _new_test(case)]
-        self.beside += [
-            found("tests-unread", path, 1, f"Tests in {path} changed and cannot be read here: {why}.")
-            for path, why in unread.items()
-        ]
+        for path, before in old.items():
+            if why := next((read for read in (before, new.get(path)) if isinstance(read, str)), ""):
+                says = f"Tests in {path} changed and cannot be read here: {why}."
+                self.beside.append(found("tests-unread", path, says=says))
 
 
-def _read(change: Change, text: str) -> Suite:
-    unread = Suite(path=change.path, unread="it is too large or no text")
-    return unread if change.binary else read_tests(change.path, text)
+def _read(change: Change, text: str) -> list[Case] | str:
+    return "it is too large or no text" if change.binary else read_tests(change.path, text)
+
+
+def _cases(texts: Mapping[str, list[Case] | str]) -> list[Case]:
+    return [case for read in texts.values() if not isinstance(read, str) for case in read]
 
 
 def _holds_tests(change: Change) -> bool:
@@ -106,16 +111,15 @@ def _weighed(finding: Remark, declared: Sequence[str]) -> Remark:
     if finding.rule == "secret" or finding.severity == "warn":
         return finding
     if declared and is_declared(finding.path, declared):
-        least: Severity = rule_of(finding.rule).named
-        return replace(finding, severity=max(least, finding.severity, key=_ORDER.__getitem__))
+        return replace(finding, severity=max(rule_of(finding.rule).named, finding.severity, key=GRAVITY.index))
     if not declared and finding.severity == "reject":
         return replace(finding, severity="ask")
     return finding
 
 
-def _files(changes: Sequence[Change]) -> Iterator[Remark]:
+def _files(changes: Sequence[Change], redactor: Redactor) -> Iterator[Remark]:
     yield from judge_settings(changes)
-    yield from judge_product(changes)
+    yield from judge_product(changes, redactor)
     for change in changes:
         part, path, there = part_of(change.path), change.path, change.old is not None
         if part == "ours":

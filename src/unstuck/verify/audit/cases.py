@@ -1,8 +1,10 @@
 """Read the tests of one text by its grammar: the cases that it holds, each with what it asserts and whether it runs at all."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Literal
 
 from unstuck.journal import Remark, Severity
@@ -27,24 +29,30 @@ LONGEST_SKIP = 120
 LEAST_ROWS = 2
 LONG_ROW = 5
 """Tokens from which on a part of a list with one value in it is still a row."""
-_HOLDERS = frozenset({"decorated_definition", "expression_statement", "export_statement"})
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
-_TAG_OR_TEXT = re.compile(rf"(?i)(\b(?:tags?|category|trait|groups?) ?\([^)]*\))|{_QUOTED.pattern}")
+"""Names, reasons and rows: none of them says that a test does not run."""
 
 Kind = Literal["test", "aid", "file"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Case:
-    """One test, a function that asserts or holds rows on behalf of tests, or what stands outside of all of them."""
+    """One test, a function that asserts or holds rows on behalf of tests, or what stands outside of all of them.
+
+    It is filled in while its text is read, and stays as it is then.
+    """
 
     kind: Kind
-    name: str
-    scope: str
     path: str
-    line: int
-    assertions: tuple[Assertion, ...] = ()
-    rows: tuple[str, ...] = ()
+    line: int = 1
+    name: str = ""
+    scope: str = ""
+    marks: str = ""
+    """Its annotations, attributes and decorators."""
+    call: tuple[str, str] = ("", "")
+    """What is called to make it a test, and what that is told before its block."""
+    assertions: list[Assertion] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
     """The rows of the tables that it goes through."""
     body: str = ""
     """All of it without local names and layout."""
@@ -66,107 +74,86 @@ class Case:
         return found(rule, self.path, self.line, says.replace("{}", self.name or self.path), evidence, severity)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
-    """All that one text holds of tests."""
-
-    path: str
-    cases: tuple[Case, ...] = ()
-    unread: str = ""
-    """Why it could not be read; empty where it could."""
-
-
-@dataclass(slots=True, eq=False)
-class _Open:
-    """A case that is being read."""
-
-    kind: Kind
-    name: str
-    scope: str
-    node: Node
-    marks: str = ""
-    call: tuple[str, str] = ("", "")
-    """What is called to make it a test, and what that is told before its block."""
-    tokens: list[Token] = field(default_factory=list)
-    """Those that belong to no case within it."""
-    claims: dict[int, Assertion] = field(default_factory=dict)
-    """What is asserted, by the statement that does it."""
-    rows: list[str] = field(default_factory=list)
-    skip: str = ""
-    sometimes: bool = False
-
-
-def read_tests(path: str, text: str) -> Suite:
-    """Read all tests of a text; say so where that cannot be done."""
+def read_tests(path: str, text: str) -> list[Case] | str:
+    """Read all tests of a text, or say why that cannot be done."""
     grammar = grammar_of(path)
     if grammar is None:
-        return Suite(path=path, unread="there is no reader for this language")
+        return "there is no reader for this language"
     if len(text) > LONGEST:
-        return Suite(path=path, unread="it is too long")
+        return "it is too long"
     try:
         root = parse(grammar, text)
     except ImportError:
-        return Suite(path=path, unread=f"the grammar of {grammar.language} is not installed")
+        return f"the grammar of {grammar.language} is not installed"
     if root is None:
-        return Suite(path=path, unread=f"it is not {grammar.language} that can be parsed")
+        return f"it is not {grammar.language} that can be parsed"
     mark_places(root)
-    return Suite(path=path, cases=tuple(_Reading(path, text, grammar, root).cases()))
+    return list(_Reader(path, text, grammar, root).cases())
 
 
-class _Reading:
+class _Reader:
     """One pass over a tree: which case each token belongs to, and what it says there."""
 
     def __init__(self, path: str, text: str, grammar: Grammar, root: Node) -> None:
         self.path, self.grammar, self.root = path, grammar, root
-        self.whole = _Open("file", "", "", root)
-        self.open: list[_Open] = [self.whole]
-        self.owner: dict[int, _Open] = {id(root): self.whole}
+        self.whole = Case("file", path)
+        self.places: list[tuple[Case, Node]] = [(self.whole, root)]
+        self.owner: dict[int, tuple[Case, Node]] = {id(root): self.places[0]}
+        self.tokens: dict[Case, list[Token]] = defaultdict(list)
+        """Those of each case that belong to no case within it."""
+        self.claimed: set[tuple[Case, Node]] = set()
+        """What each asserts, by the statements that do it."""
+        self.lines = text.splitlines()
         self.by_name = grammar.fits("named_in", text)
         shut = grammar.looks.get("shut")
-        self.shut = "; ".join(" ".join(line.split()) for line in shut.findall(text)) if shut else ""
+        self.shut = "; ".join(" ".join(line.split()) for line in re.findall(shut, text)) if shut else ""
 
     def cases(self) -> Iterator[Case]:
         self._find_cases()
         for at, token in enumerate(self.root.all):
             self._read_token(at, token)
         self._read_tables()
-        cases = [(one, self._closed(one)) for one in sorted(self.open, key=lambda one: one.node.start)]
-        last = {(case.scope, case.name): case for _, case in cases} if self.grammar.language == "Python" else {}
-        for one, case in cases:
+        self.places.sort(key=lambda place: place[1].start)
+        last = {(case.scope, case.name): case for case, _ in self.places} if self.grammar.language == "Python" else {}
+        for case, node in self.places:
+            self._close(case, node)
             replaced = case.kind == "test" and last.get((case.scope, case.name), case) is not case
-            if not replaced and (one is not self.whole or case.assertions or case.rows):
+            if not replaced and (case is not self.whole or case.assertions or case.rows):
                 yield case
 
     def _find_cases(self) -> None:
         """Find every test and every function beside them, outermost first."""
-        todo: list[tuple[Node, _Open, str]] = [(self.root, self.whole, "")]
+        todo = [(self.root, self.places[0], "")]
         while todo:
             node, owner, scope = todo.pop()
             if id(node) in self.owner and node is not self.root:
                 continue  # a body that stands beside its head
-            opened = self._case_at(node, owner, scope)
+            opened = self._case_at(node, owner[0], scope)
             if opened is not None:
-                self.open.append(opened)
+                self.places.append(opened)
                 owner = opened
-                scope = f"{scope} {opened.name}".strip() if opened.kind == "test" else scope
-                if opened.node is not node:
-                    todo += [(child, opened, scope) for child in reversed(opened.node.children)]
-                    self.owner[id(opened.node)] = opened
+                case, place = opened
+                scope = f"{scope} {case.name}".strip() if case.kind == "test" else scope
+                if place is not node:
+                    todo += [(child, opened, scope) for child in reversed(place.children)]
+                    self.owner[id(place)] = opened
             elif is_kind("class", node.kind):
                 scope = f"{scope} {_name(node)}".strip()
             elif self._groups(self._callee(node)) and self._block(node) is not None:
-                scope = f"{scope} {self._title(node)}".strip()
+                scope = f"{scope} {self._heading(node)[1]}".strip()
             self.owner[id(node)] = owner
             todo += [(child, owner, scope) for child in reversed(node.children)]
 
-    def _case_at(self, node: Node, owner: _Open, scope: str) -> _Open | None:
+    def _case_at(self, node: Node, owner: Case, scope: str) -> tuple[Case, Node] | None:
+        """Give the case that begins at a node, with the node that is all of it."""
         defined = node.children[-1] if node.kind == "decorated_definition" and node.children else node
         if is_kind("function", defined.kind) and (node.parent is None or node.parent.kind != "decorated_definition"):
             name, marks = _name(defined), self._marks(defined)
             by_name = self.by_name and self.grammar.fits("tests", name)
-            if (by_name or self.grammar.fits("marks", marks)) and self._is_collected(defined):
-                return _Open("test", name, scope, node, marks)
-            return _Open("aid", name, scope, node, marks) if name and owner is self.whole else None
+            test = (by_name or self.grammar.fits("marks", marks)) and self._is_collected(defined)
+            if not test and (not name or owner is not self.whole):
+                return None
+            return Case("test" if test else "aid", self.path, node.line, name, scope, marks), node
         callee = self._callee(node)
         if not callee or not self.by_name or not self.grammar.fits("blocks", callee):
             return None
@@ -174,7 +161,8 @@ class _Reading:
         if body is None and not pattern("run", "skip_block").search(callee) and self.grammar.language != "Elixir":
             return None
         place = node if body is None or body.start < node.end else body
-        return _Open("test", self._title(node), scope, place, self._marks(node), (callee, self._head(node)))
+        head, name = self._heading(node)
+        return Case("test", self.path, place.line, name, scope, self._marks(node), (callee, head)), place
 
     def _is_collected(self, node: Node) -> bool:
         """Tell whether a runner of Python would look here: not in a function, nor in a class that is no test class."""
@@ -221,57 +209,58 @@ class _Reading:
         after = _beside(statement, 1)
         return after if after is not None and after.kind == "compound_statement" else None
 
-    def _head(self, node: Node) -> str:
-        """Give what a call says before its block."""
+    def _heading(self, node: Node) -> tuple[str, str]:
+        """Give what a call says before its block, and its name in that: the first text that it is given, or all."""
         block = self._block(node)
-        return text_of(node.all[node.start : min(block.start if block is not None else node.end, node.start + 30)])
-
-    def _title(self, node: Node) -> str:
-        """Give the name of a test that is a call: the first text that it is given, or all that it is."""
-        block = self._block(node)
-        start = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
-        end = block.start if block is not None and start < block.start < node.end else node.end
-        tokens = node.all[start : min(end, start + 12)]
+        end = block.start if block is not None and block.start < node.end else node.end
+        given = next((part.start for part in node.children[1:] if "argument" in part.kind), node.start)
+        tokens = node.all[given : min(end if end > given else node.end, given + 12)]
         text = next((token.text for token in tokens if token.sort == "str"), "")
-        return text.strip("'\"`") or text_of(tokens).strip("( ,")
+        head = text_of(node.all[node.start : min(end, node.start + 30)])
+        return head, text.strip("'\"`") or text_of(tokens).strip("( ,")
 
     def _marks(self, node: Node) -> str:
         """Give the annotations, attributes and remarks that a definition carries."""
         holder = node
         texts = [child.text for child in node.children if is_kind("mark", child.kind)]
-        while holder.parent is not None and holder.parent.kind in _HOLDERS:
+        while holder.parent is not None and is_kind("holder", holder.parent.kind):
             holder = holder.parent
             texts += [child.text for child in holder.children if is_kind("mark", child.kind)]
         before = _beside(holder, -1)
         while before is not None and is_kind("mark_before", before.kind):
             texts.append(before.text)
             before = _beside(before, -1)
-        said = pattern("run", "remark").findall(node.remark) if self.grammar.language == "PHP" else ()
-        return " ".join(text for text in (*texts, *said) if text)
+        if self.grammar.language == "PHP":
+            remark = takewhile(
+                lambda line: line.lstrip().startswith(("*", "/*")), reversed(self.lines[: node.line - 1])
+            )
+            texts += pattern("run", "remark").findall("\n".join(remark))
+        return " ".join(text for text in texts if text)
 
     def _read_token(self, at: int, token: Token) -> None:
         """Find what a token asserts, or that it ends its test without a verdict."""
-        owner = self.owner.get(id(token.node), self.whole)
-        owner.tokens.append(token)
+        case, place = self.owner.get(id(token.node), self.places[0])
+        self.tokens[case].append(token)
         if token.called:
-            self._skipped(token, owner)
+            self._skipped(token, case, place)
         if token.sort in {"id", "op"} and is_claim(self.grammar, self.root.all, at):
-            claim = claim_of(self.grammar, self.root.all, at, owner.node)
-            if claim is not None and claim[0] is not owner.node:
-                owner.claims.setdefault(id(claim[0]), claim[1])
+            node, assertion = claim_of(self.grammar, self.root.all, at, place) or (place, None)
+            if assertion is not None and node is not place and (case, node) not in self.claimed:
+                self.claimed.add((case, node))
+                case.assertions.append(assertion)
 
-    def _skipped(self, token: Token, owner: _Open) -> None:
+    def _skipped(self, token: Token, case: Case, place: Node) -> None:
         """Find a call that ends a test without a verdict."""
         called = f"{token.receiver}.{token.text}" if token.receiver else token.text
-        if owner.skip or not pattern("run", "skip_call").search(called):
+        if case.skip or not pattern("run", "skip_call").search(called):
             return
         statement = statement_of(token.node)
-        if statement.holds(owner.node) or pattern("run", "no_call").match(f"{statement.kind} {statement.text}"):
+        if statement.holds(place) or pattern("run", "no_call").match(f"{statement.kind} {statement.text}"):
             return
-        inside = [node for node in statement.above() if owner.node.holds(node) and node is not owner.node]
-        owner.skip = statement.text[:LONGEST_SKIP]
-        owner.sometimes = any(is_kind("maybe", node.kind) for node in (statement, *inside)) or (
-            pattern("run", "always_conditional").search(f"{token.text} {owner.skip}") is not None
+        inside = [node for node in statement.above() if place.holds(node) and node is not place]
+        case.skip = statement.text[:LONGEST_SKIP]
+        case.sometimes = any(is_kind("maybe", node.kind) for node in (statement, *inside)) or (
+            pattern("run", "always_conditional").search(f"{token.text} {case.skip}") is not None
         )
 
     def _read_tables(self) -> None:
@@ -279,56 +268,45 @@ class _Reading:
         todo = [self.root]
         while todo:
             node = todo.pop()
-            owner = self.owner[id(node)]
-            if _is_table(node) and id(statement_of(node)) not in owner.claims:
-                rows = [part for part in node.children if owner.kind == "test" or _is_row(part)]
-                owner.rows += [key_of(part.tokens) for part in rows]
+            case, _ = self.owner[id(node)]
+            if _is_table(node) and (case, statement_of(node)) not in self.claimed:
+                rows = [part for part in node.children if case.kind == "test" or _is_row(part)]
+                case.rows += [key_of(part.tokens) for part in rows]
             else:
                 todo += reversed(node.children)
-        for one in self.open:
-            one.rows += [mark[0] for mark in pattern("node", "row_mark").finditer(one.marks)]
+        for case, _ in self.places:
+            case.rows += [mark[0] for mark in pattern("node", "row_mark").finditer(case.marks)]
 
-    def _closed(self, one: _Open) -> Case:
-        """Make the case, with what its groups and the whole text say about whether it runs."""
-        around = [node for node in one.node.above() if self._groups(self._callee(node))]
-        calls = [one.call, *((self._callee(node), self._head(node)) for node in around)]
-        skip, sometimes = self._why_skipped(one, calls) if one.kind == "test" else (one.skip, one.sometimes)
-        claims = [*one.claims.values()]
-        raised = pattern("node", "raises").search(one.marks) if one.kind == "test" else None
-        if raised:
-            word = raised[0]
-            claims.append(Assertion(key=word, rank=PARTIAL, relation="raises", line=one.node.line, text=word))
-        return Case(
-            kind=one.kind,
-            name=one.name,
-            scope=one.scope,
-            path=self.path,
-            line=one.node.line,
-            assertions=tuple(claims),
-            rows=tuple(one.rows),
-            body=key_of(one.tokens),
-            literals=frozenset(values_of(one.tokens)),
-            names=names_of(one.tokens),
-            skip=skip,
-            sometimes=sometimes,
-            focused=any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls),
-            retried=pattern("run", "retry").search(_plain(one.marks)) is not None,
-        )
+    def _close(self, case: Case, place: Node) -> None:
+        """Say of a case what all of its tokens do, and its marks, its groups and the whole text of whether it runs."""
+        tokens = self.tokens[case]
+        case.body, case.literals, case.names = key_of(tokens), frozenset(values_of(tokens)), names_of(tokens)
+        around = [node for node in place.above() if self._groups(self._callee(node))]
+        calls = [case.call, *((self._callee(node), self._heading(node)[0]) for node in around)]
+        case.focused = any(pattern("run", "focus").search(f"{name} {_QUOTED.sub('', head)}") for name, head in calls)
+        case.retried = pattern("run", "retry").search(_QUOTED.sub("", case.marks)) is not None
+        if case.kind == "test":
+            case.skip, case.sometimes = self._why_skipped(case, place, calls)
+            words = (raised[0] for raised in pattern("node", "raises").finditer(case.marks))
+            case.assertions += [
+                Assertion(key=word, rank=PARTIAL, relation="raises", line=case.line, text=word) for word in words
+            ]
 
-    def _why_skipped(self, one: _Open, calls: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+    def _why_skipped(self, case: Case, place: Node, calls: Sequence[tuple[str, str]]) -> tuple[str, bool]:
         """Say what keeps a test from running, and whether on a condition only: its own words, its marks, its groups, its text."""
-        if re.search(r"\bDISABLED_", one.name):
+        if re.search(r"\bDISABLED_", case.name):
             return "DISABLED_", False
-        if one.skip:
-            return one.skip, one.sometimes
-        above = one.node.above()
+        if case.skip:
+            return case.skip, case.sometimes
+        above = list(place.above())
         never = (node.part("condition") for node in above if node.kind.startswith("preproc_if"))
         if any(node is not None and node.text.lower() in {"0", "false", "never"} for node in never):
             return "#if 0", False
         holders = (node for node in above if is_kind("named", node.kind) or self._groups(self._callee(node)))
-        for mark in (one.marks, *map(self._marks, holders)):
-            if pattern("run", "skip_mark").search(_plain(mark)):
-                return mark[:LONGEST_SKIP], pattern("run", "skip_condition").search(_plain(mark)) is not None
+        for mark in (case.marks, *map(self._marks, holders)):
+            words = _QUOTED.sub("", mark)
+            if pattern("run", "skip_mark").search(words):
+                return mark[:LONGEST_SKIP], pattern("run", "skip_condition").search(words) is not None
         for name, head in calls:
             if pattern("run", "skip_block").search(name) or pattern("run", "skip_option").search(head):
                 return head[:LONGEST_SKIP], "If" in name
@@ -346,11 +324,6 @@ def _beside(node: Node, step: int) -> Node | None:
     beside = node.parent.children if node.parent is not None else [node]
     place = next(at for at, child in enumerate(beside) if child is node) + step
     return beside[place] if 0 <= place < len(beside) else None
-
-
-def _plain(mark: str) -> str:
-    """Give a mark without its texts in quotes, which are names, reasons and rows; those of a tag are words of the runner."""
-    return _TAG_OR_TEXT.sub(lambda part: part[1] or "", mark)
 
 
 # --- tables: lists whose parts hold several values each, so that each part is a row -----------------------------------
@@ -381,7 +354,7 @@ def _values(node: Node) -> int:
 
 
 def _in_loop(node: Node) -> bool:
-    for above in node.above()[:5]:
+    for above in islice(node.above(), 5):
         if is_kind("goes_through", above.kind) or is_kind("block", above.kind):
             return is_kind("goes_through", above.kind)
     return False

@@ -9,38 +9,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import attrgetter
 
 from unstuck.journal import Remark
 from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
 from unstuck.verify.audit.cases import Case
 from unstuck.verify.audit.grammars import words
+from unstuck.verify.change import surplus
 
-LEAST_CHARS = 5
-"""A text shorter than this says nothing about what it was taken from."""
 MOST_CANDIDATES = 60
 MOST_GAINS = 300
 """New assertions that are compared with one lost one, so that a huge test stays linear."""
 _EMPTY = re.compile(r"==+ (?:(?:frozenset|set|list|dict|tuple) \( \)|\[ \]|\{ \}|\( \)|'')$")
 _OPPOSED = ({"eq", "ne"}, {"truthy", "falsy"})
+_key = attrgetter("key")
 
 Pairs = list[tuple[Case, Case | None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What the rest of the change says about the product."""
-
-    gone: frozenset[str] = frozenset()
-    """Names that the product defined and no longer mentions."""
-    texts: tuple[str, str] = ("", "")
-    """The changed product before and after."""
-    literals: frozenset[str] = frozenset()
-    """Literals of files that tests may read their rows from."""
-
-    def took_back(self, values: Iterable[str]) -> bool:
-        """Tell whether one of these texts stood in the product and does no more: what is said of it went with it."""
-        plain = [value.strip("'\"") for value in values if value[:1] in "'\""]
-        return any(len(text) >= LEAST_CHARS and text in self.texts[0] and text not in self.texts[1] for text in plain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,64 +44,58 @@ class _Gain:
 
 
 class Balance:
-    """The old cases, each with what it became, against all that is asserted now; `fresh` are the cases that no old one became."""
+    """The old cases, each with what it became, against all that is asserted now.
 
-    def __init__(self, pairs: Pairs, fresh: Sequence[Case], world: World) -> None:
-        self.pairs, self.fresh, self.world = pairs, fresh, world
-        self.alive = [*(became for _, became in pairs if became is not None), *fresh]
-        self.gains: list[_Gain] = []
-        self.taken: set[int] = set()
+    `fresh` are the cases that no old one became, `gone` the names that left the product, `literals` those of files that
+    tests may read their rows from.
+    """
+
+    def __init__(self, pairs: Pairs, fresh: Sequence[Case], gone: frozenset[str], literals: frozenset[str]) -> None:
+        self.pairs, self.fresh, self.gone, self.literals = pairs, fresh, gone, literals
+        alive = [*(became for _, became in pairs if became is not None), *fresh]
+        self.files = {case.path: case.literals for case in alive if case.kind == "file"}
+        self.aids = {case.name: case.literals for case in alive if case.kind == "aid"}
+        self.own: dict[Case, list[_Gain]] = defaultdict(list)
+        """What is newly asserted in what each old case became."""
+        for case, became in pairs:
+            if became is not None and not case.off:
+                self.own[case] = [_Gain(one, became) for one in surplus(became.assertions, case.assertions, _key)]
+        callers = Counter(name for case in alive for name in case.names)
+        called = {case for case in alive if case.kind == "aid" and callers[case.name] > (case.name in case.names)}
+        run = called | {case for case in alive if case.kind == "test" and not case.off}
+        others = (_Gain(one, case) for case in fresh for one in case.assertions)
+        self.gains = [gain for gain in chain(*self.own.values(), others) if gain.case in run]
         self.by_key: dict[str, list[_Gain]] = defaultdict(list)
         self.by_name: dict[str, list[_Gain]] = defaultdict(list)
-        self.files = {case.path: case.literals for case in self.alive if case.kind == "file"}
-        self.aids = {case.name: case.literals for case in self.alive if case.kind == "aid"}
+        for gain in self.gains:
+            self.by_key[gain.assertion.key].append(gain)
+            for name in gain.assertion.names | gain.case.names or {""}:
+                self.by_name[name].append(gain)
 
     def lost(self) -> Iterator[Lost]:
         """Yield what is lost."""
-        own = self._gained()
         losses = [
             (one, case)
             for case, became in self.pairs
-            for one in _surplus(case.assertions, became.assertions if became is not None else ())
+            for one in surplus(case.assertions, became.assertions if became is not None else (), _key)
             if one.rank > NOTHING and not case.off
         ]
-        left: dict[int, list[Assertion]] = defaultdict(list)
+        left: dict[Case, list[Assertion]] = defaultdict(list)
         for one, case in sorted(losses, key=lambda loss: -loss[0].rank):
             same = (gain for gain in self.by_key.get(one.key, ()) if not gain.used)
-            if not self._absorbed(one, chain(islice(same, 1), own[id(case)], self._near(one))):
-                left[id(case)].append(one)
+            if not self._absorbed(one, chain(islice(same, 1), self.own[case], self._near(one))):
+                left[case].append(one)
         for case, became in self.pairs:
-            missing = left[id(case)]
+            missing = left[case]
             if became is None:
                 yield from (Lost(case, remark, max(1, len(missing))) for remark in self._deleted(case, missing))
             else:
-                yield from (Lost(case, remark) for remark in self._changed(became, missing, own[id(case)]))
+                yield from (Lost(case, remark) for remark in self._changed(became, missing, self.own[case]))
         yield from self._rows_lost()
 
     def spare(self) -> Counter[str]:
         """Count the new assertions of each path that take the place of no old one."""
         return Counter(gain.case.path for gain in self.gains if not gain.used and gain.assertion.rank > WEAK)
-
-    def _gained(self) -> dict[int, list[_Gain]]:
-        """Find what is newly asserted: of each old case in what it became, and in all cases that are run."""
-        callers = Counter(name for case in self.alive for name in case.names)
-        run = {
-            id(case)
-            for case in self.alive
-            if (case.kind == "test" and not case.off)
-            or (case.kind == "aid" and callers[case.name] > (case.name in case.names))
-        }
-        own: dict[int, list[_Gain]] = defaultdict(list)
-        for case, became in self.pairs:
-            if became is not None and not case.off:
-                own[id(case)] = [_Gain(one, became) for one in _surplus(became.assertions, case.assertions)]
-        fresh = [_Gain(one, case) for case in self.fresh for one in case.assertions]
-        self.gains = [gain for gain in chain(*own.values(), fresh) if id(gain.case) in run]
-        for gain in self.gains:
-            self.by_key[gain.assertion.key].append(gain)
-            for name in gain.assertion.names | gain.case.names or {""}:
-                self.by_name[name].append(gain)
-        return own
 
     def _near(self, one: Assertion) -> Iterator[_Gain]:
         for name in sorted(one.names or {""}, key=lambda name: (len(self.by_name.get(name, ())), name))[:6]:
@@ -125,7 +103,7 @@ class Balance:
 
     def _absorbed(self, old: Assertion, gains: Iterable[_Gain]) -> bool:
         """Find an assertion that says the same: as strict, about the same, with the same values or with rows that hold them."""
-        about = old.names - words("neutral") - self.world.gone
+        about = old.names - words("neutral") - self.gone
         for gain in islice(gains, MOST_GAINS):
             new, known = gain.assertion, gain.assertion.names | gain.case.names
             if new.idle or not _as_strict(old, new) or new.blurs - old.blurs or _opposed(old, new):
@@ -144,7 +122,7 @@ class Balance:
             return True
         if len(new.values) >= len(old.values):
             return False
-        near = new.literals | self.world.literals | self.files.get(case.path, frozenset())
+        near = new.literals | self.literals | self.files.get(case.path, frozenset())
         near = near.union(*(self.aids.get(name, frozenset()) for name in new.names))
         if case.rows or case.kind == "aid" or not new.values:
             near |= case.literals
@@ -152,7 +130,7 @@ class Balance:
 
     def _deleted(self, case: Case, left: list[Assertion]) -> Iterator[Remark]:
         if case.kind != "test":
-            strong = [one for one in left if one.rank == EXACT and not one.names & self.world.gone]
+            strong = [one for one in left if one.rank == EXACT and not one.names & self.gone]
             if strong:
                 yield case.remark("assertion-removed", "{} asserted on behalf of tests and is gone.", strong[0].text)
             return
@@ -164,25 +142,12 @@ class Balance:
         hidden = next((aid for aid in aids if {one.key for one in aid.assertions} == keys), None)
         if hidden is not None and not (case.off or lives_on):
             yield hidden.remark("test-hidden", f"{case.name} is now {{}}, which no runner takes for a test.")
-        elif not (case.off or lives_on or mentioned & self.world.gone):
-            follows = self.world.took_back(case.literals) or self._is_exchanged(case)
+        elif not (case.off or lives_on or mentioned & self.gone):
             says = "The test {} is gone, and nothing else asserts what it did."
-            rule = "tests-exchanged" if follows else "test-deleted"
-            yield case.remark(rule, says, left[0].text if left else case.body)
-
-    def _is_exchanged(self, case: Case) -> bool:
-        """Tell whether a new test of the same file, which no other deleted one was exchanged for, asserts something of the same."""
-        about = case.names - words("neutral")
-        for other in self.fresh:
-            strong = not other.off and any(one.rank > WEAK for one in other.assertions)
-            same = (other.kind, other.path) == ("test", case.path) and about & other.names
-            if strong and same and id(other) not in self.taken:
-                self.taken.add(id(other))
-                return True
-        return False
+            yield case.remark("test-deleted", says, left[0].text if left else case.body)
 
     def _changed(self, became: Case, left: list[Assertion], own: list[_Gain]) -> Iterator[Remark]:
-        left = [one for one in left if not one.names & self.world.gone]
+        left = [one for one in left if not one.names & self.gone]
         if left and not any(one.rank > NOTHING for one in became.assertions):
             hollow = sorted(became.assertions, key=lambda one: not one.idle)[:1]
             emptied = became.remark("test-emptied", "The test {} no longer asserts anything.", left[0].text)
@@ -193,8 +158,8 @@ class Balance:
             ranked = [((gain.assertion.rank, bool(old.names & gain.assertion.names)), gain) for gain in free]
             (rank, alike), near = max(ranked, key=lambda one: one[0], default=((WEAK, False), None))
             if near is None or (old.names and rank == WEAK and not alike):
-                rule = "tests-exchanged" if self.world.took_back(old.values) else "assertion-removed"
-                yield became.remark(rule, "{} no longer asserts this, and nothing else does.", old.text)
+                says = "{} no longer asserts this, and nothing else does."
+                yield became.remark("assertion-removed", says, old.text)
             else:
                 near.used = True
                 yield _weaker(old, near.assertion, became)
@@ -222,17 +187,6 @@ class Balance:
     def _is_written_out(self, row: str, became: Case) -> bool:
         values = {word for word in row.split() if word[:1] in "'\"" or word[:1].isdigit()}
         return bool(values) and any(values <= other.literals for other in self.fresh if other is not became)
-
-
-def _surplus(assertions: Sequence[Assertion], others: Sequence[Assertion]) -> list[Assertion]:
-    spare = Counter(one.key for one in others)
-    rest: list[Assertion] = []
-    for one in assertions:
-        if spare[one.key] > 0:
-            spare[one.key] -= 1
-        else:
-            rest.append(one)
-    return rest
 
 
 def _as_strict(old: Assertion, new: Assertion) -> bool:
@@ -280,8 +234,8 @@ def pair(old: Sequence[Case], new: Sequence[Case]) -> tuple[Pairs, list[Case]]:
         met = [(case, shelf[way(case)].pop() if shelf[way(case)] else None) for case in lost]
         pairs += [(case, became) for case, became in met if became is not None]
         lost = [case for case, became in met if became is None]
-        used = {id(became) for _, became in met}
-        spare = [case for case in spare if id(case) not in used]
+        used = {became for _, became in met}
+        spare = [case for case in spare if case not in used]
     return pairs + [(case, None) for case in lost], spare
 
 

@@ -1,7 +1,7 @@
 """Turn a text of any language into tokens and plain nodes, each token with a word that survives renamed locals and another layout."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -17,10 +17,8 @@ LONGEST = 300_000
 DEEPEST = 2_000
 """Levels below which nothing is looked at: no person writes a test like this."""
 VALUES = frozenset({"str", "num", "truth"})
-TRUTHS = frozenset({"true", "false", "null", "nil", "none", "undefined", "nullptr"})
 CALLS = frozenset({"(", "!", "{", "<", "[", ".(", "do", "?."})
 _AFTER_DOT = frozenset({".", "::", "->", "?.", "&.", "!!.", "?->", "#"})
-_OWN = frozenset({"self", "this", "$this", "@"})
 _QUOTES = re.compile(r"""^[A-Za-z@$]{0,3}(?P<q>\"{3}|'{3}|["'`])(?P<body>.*)(?P=q)$""", re.DOTALL)
 
 
@@ -31,29 +29,20 @@ class Grammar:
     language: str
     package: str
     """The Python package that holds the grammar."""
-    function: str
-    endings: frozenset[str]
-    looks: dict[str, re.Pattern[str]]
+    endings: list[str]
+    looks: dict[str, str]
+    function: str = "language"
 
     def fits(self, column: str, text: str) -> bool:
         """Tell whether a name, a mark, a path or a text is what a column is about; `named_in` and `found` are, unless it says more."""
         look = self.looks.get(column)
-        return look.search(text) is not None if look is not None else column in {"named_in", "found"}
+        return re.search(look, text) is not None if look is not None else column in {"named_in", "found"}
 
 
 @cache
 def grammars() -> tuple[Grammar, ...]:
     """Return the languages whose tests can be read."""
-    return tuple(
-        Grammar(
-            row["language"],
-            row["package"],
-            row.get("function", "language"),
-            frozenset(row["endings"]),
-            {column: re.compile(look) for column, look in row["looks"].items()},
-        )
-        for row in known()["language"]
-    )
+    return tuple(Grammar(**row) for row in known()["language"])
 
 
 def grammar_of(path: str) -> Grammar | None:
@@ -105,8 +94,6 @@ class Node:
     parent: "Node | None" = None
     end: int = 0
     children: "list[Node]" = field(default_factory=list)
-    remark: str = ""
-    """The comment right above it."""
     idle: str = ""
     """Why what is asserted here can never fail; empty where it can."""
     guarded: bool = False
@@ -124,14 +111,12 @@ class Node:
         """Give the first child that fills one of these fields."""
         return next((child for child in self.children if child.role in roles), None)
 
-    def above(self) -> "list[Node]":
+    def above(self) -> "Iterator[Node]":
         """Give its ancestors, the nearest first."""
-        found: list[Node] = []
-        node = self.parent
-        while node is not None:
-            found.append(node)
+        node = self
+        while node.parent is not None:
             node = node.parent
-        return found
+            yield node
 
     def holds(self, other: "Node") -> bool:
         return self.start <= other.start and other.end <= self.end
@@ -175,18 +160,12 @@ def _plain(cursor: Any, source: bytes, node: Node) -> int:
     """Copy what is named and what is a leaf below a node; say how many bytes do not fit the grammar."""
     tokens = node.all
     depth, lost = 0, 0
-    remark, remark_end = "", -2
     while True:
         here: Parsed = cursor.node
         kind, line = here.type, here.start_point[0] + 1
         comment = here.is_named and is_kind("comment", kind)
-        if comment:
-            said = source[here.start_byte : here.end_byte].decode("utf-8", "replace")
-            remark = f"{remark}\n{said}" if line <= remark_end + 1 else said
-            remark_end = here.end_point[0] + 1
-        elif here.is_named:
+        if here.is_named and not comment:
             child = Node(kind, cursor.field_name or "", line, tokens, len(tokens), node)
-            child.remark = remark if line <= remark_end + 1 else ""
             node.children.append(child)
             node = child
         lost += here.end_byte - here.start_byte if kind == "ERROR" else 0
@@ -209,7 +188,11 @@ def _plain(cursor: Any, source: bytes, node: Node) -> int:
 
 
 def _sort(kind: str, text: str, *, named: bool) -> str:
-    if text.lower() in TRUTHS and not is_kind("member", kind) and not (text[:1].isupper() and "identifier" in kind):
+    if (
+        text.lower() in words("truths")
+        and not is_kind("member", kind)
+        and not (text[:1].isupper() and "identifier" in kind)
+    ):
         return "truth"
     if named and is_kind("string", kind):
         return "str"
@@ -228,7 +211,7 @@ def _give_word(tokens: Sequence[Token], at: int) -> None:
         case "id" | "op" if token.text in words("noise"):
             pass
         case "id":
-            own = member and token.receiver in _OWN and after not in CALLS
+            own = member and token.receiver in words("own") and after not in CALLS
             token.called = not own and (member or after in CALLS or is_callee(token.node) or token.text[:1].isupper())
             token.word = token.text if token.called else "_"
         case "str":

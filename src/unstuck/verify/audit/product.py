@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from itertools import zip_longest
+from dataclasses import replace
+from itertools import pairwise
 
 from unstuck.journal import Redactor, Remark
-from unstuck.verify.audit.conserve import World
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Change, Line, added_lines, found, known, part_of, pattern, removed_lines
 
@@ -15,10 +15,12 @@ BULK = 3
 """So many silenced complaints in one change are no longer single decisions."""
 HEAD_LINES = 30
 MOST_WORDS = 2
+ANYWHERE = Redactor()
+"""Knows what is a secret on any machine."""
 
 
-def read_world(changes: Sequence[Change]) -> World:
-    """Say what the change does to the product, so that tests may follow it."""
+def names_gone(changes: Sequence[Change]) -> frozenset[str]:
+    """Give the names that the product defined and no longer mentions: tests may follow it."""
     product = [change for change in changes if part_of(change.path) == "product" and not change.binary]
     old, new = ("\n".join(texts) for texts in ([one.old or "" for one in product], [one.new or "" for one in product]))
     stems = [
@@ -27,20 +29,21 @@ def read_world(changes: Sequence[Change]) -> World:
     ]
     unnamed = (_names("defined", old) | _names("field", old)) - _names("name", new)
     ended = _names("callable", old) - _names("callable", new)
+    return frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"}))
+
+
+def data_literals(changes: Sequence[Change]) -> frozenset[str]:
+    """Give the literals of changed files that tests may read their rows from."""
     data = [one.new for one in changes if part_of(one.path) in {"testdata", "snapshot"} and not one.binary and one.new]
     literals = pattern("world", "literal").findall("\n".join(text for text in data if len(text) < LONGEST_DATA))
-    return World(
-        gone=frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"})),
-        texts=(old, new),
-        literals=frozenset(repr(one or two) if one or two else number for one, two, number in literals),
-    )
+    return frozenset(repr(one or two) if one or two else number for one, two, number in literals)
 
 
 def _names(sort: str, text: str) -> set[str]:
     return {*pattern("world", sort).findall(text)}
 
 
-def judge_product(changes: Sequence[Change]) -> Iterator[Remark]:
+def judge_product(changes: Sequence[Change], redactor: Redactor) -> Iterator[Remark]:
     """Find what can stand in any file and no test would see."""
     yield from _silenced(changes)
     moved = {line.text.strip() for change in changes for line in removed_lines(change)}
@@ -49,23 +52,25 @@ def judge_product(changes: Sequence[Change]) -> Iterator[Remark]:
             says = f"{change.path} takes the place of a tool that the checks use."
             yield found("tool-shadowed", change.path, 1, says)
         if change.new and not change.binary:
-            yield from _secrets(change)
+            yield from _secrets(change, redactor)
             yield from _signs(change, moved)
 
 
 def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
     """Find suspicious lines; what begins in one may end in the next, and what only `moved` is no news."""
     part = part_of(change.path) if grammar_of(change.path) is not None else ""
+    if part == "test" and "os.fork()" in (change.new or ""):
+        part = "forking test"
+    elif change.old is None and pattern("judge", "cases").search(change.path):
+        part = "new test"
     rows = [row for row in known()["sign"] if part in row["parts"]]
-    # So ends a child; what it does to a test, counts show.
-    forks = part == "test" and "os.fork()" in (change.new or "")
     lines = [line for line in _added(change) if not line.text.lstrip().startswith(("#", "//", "*"))]
-    for line, after in zip_longest(lines, lines[1:], fillvalue=Line(0, "")):
+    for line, after in pairwise((*lines, Line(0, ""))):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text
         for row in rows if line.text.strip() not in moved else ():
             text = pattern("world", "quoted").sub("''", both) if row.get("code") else both
             mark = re.search(row["look"], text)
-            if mark and mark.start() <= len(text.partition("\n")[0]) and not (forks and row["breaks"] == "early-exit"):
+            if mark and mark.start() <= len(text.partition("\n")[0]):
                 yield found(row["breaks"], change.path, line.number, evidence=line.text.strip())
 
 
@@ -80,36 +85,36 @@ def _silenced(changes: Sequence[Change]) -> Iterator[Remark]:
     for change in changes:
         if part_of(change.path) not in {"product", "test", "support"} or change.binary:
             continue
-        removed = [line.text for line in removed_lines(change)]
-        spare = sum(sign.search(text) is not None for text in removed)
-        code = {sign.sub("", text).split("#")[0].strip() for text in removed} | {""}
+        removed = (line.text for line in removed_lines(change))
+        heard = {text.split("#")[0].strip() for text in removed if not sign.search(text)} | {""}
         for line in _added(change):
             if line.number < HEAD_LINES and whole.search(line.text) and change.old is not None:
                 says = "Every complaint about this file is silenced."
                 yield found("suppressions-added", change.path, line.number, says, line.text.strip())
-            elif sign.search(line.text) and not never_run.search(line.text):
-                spare -= 1
-                if spare < 0 and sign.sub("", line.text).strip() in code:  # what is new may say so from the start
-                    bare.append((change, line))
+            elif sign.search(line.text) and sign.sub("", line.text).strip() in heard:
+                bare += (
+                    [(change, line)] if not never_run.search(line.text) else []
+                )  # what is new may say so from the start
     if len(bare) >= BULK:
         change, line = bare[0]
         says = f"{len(bare)} complaints of tools are silenced in this change without saying which."
         yield found("suppressions-added", change.path, line.number, says, line.text.strip())
 
 
-def _secrets(change: Change) -> Iterator[Remark]:
-    redactor, text = Redactor(), change.new or ""
+def _secrets(change: Change, redactor: Redactor) -> Iterator[Remark]:
+    """Find what looks like a secret; one of this machine is no made-up one wherever it stands."""
+    text, nameless = change.new or "", replace(redactor, by_name=False)
     if redactor.text(text) == text:
         return
     shown = part_of(change.path) in {"test", "support", "testdata", "snapshot", "docs"}
     for line in added_lines(change):
         clean = redactor.text(line.text)
-        if clean == line.text or pattern("world", "example").search(line.text):
+        own = any(secret in line.text for secret in redactor.secrets)
+        # Where nothing but its name makes it a secret: people show and try with made-up ones, and write of them.
+        made_up = nameless.text(line.text) == line.text and (shown or _is_prose(line.text, clean))
+        if not own and (clean == line.text or made_up or pattern("world", "example").search(line.text)):
             continue
-        named = all(redactor.text(word) == word for word in pattern("world", "between").split(line.text))
-        if named and (shown or _is_prose(line.text, clean)):
-            continue  # nothing but its name makes it a secret: people show and try with made-up ones, and write of them
-        yield found("secret", change.path, line.number, severity="ask" if shown else None)
+        yield found("secret", change.path, line.number, severity="ask" if shown and not own else None)
         return
     key = pattern("world", "key").search(text)
     if key and key.group() not in (change.old or ""):
