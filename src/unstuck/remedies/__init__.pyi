@@ -1,4 +1,5 @@
 from unstuck.remedies.arguments import problem as problem
+from unstuck.remedies.call_words import entered as entered
 from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog

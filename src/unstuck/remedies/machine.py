@@ -5,6 +5,7 @@ Strategies are filled in with what is seen; asking why goes on as long as what i
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.call_words import alike
-from unstuck.remedies.chain import listed
+from unstuck.remedies.chain import listed, shape
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
 from unstuck.tell import one_line
 
@@ -83,7 +84,22 @@ def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -
 def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
     first = (situation.call.words or ("",))[0]
     named = first if situation.kind == "command_not_found" and "/" in first else reading.path(situation)
-    return around._replace(place=place_of(named, cwd, root), superuser=os.geteuid() == 0) if named else around
+    if not named:
+        return around
+    place = place_of(named, cwd, root)
+    if situation.kind == Kind.FILE_NOT_FOUND and place.inside and not place.exists:
+        place = place._replace(renamed=_taken_away(named, cwd)[1])
+    return around._replace(place=place, superuser=os.geteuid() == 0)
+
+
+def _taken_away(named: str, cwd: Path) -> tuple[str, str]:
+    """Return the commit that took a file away, and what the file is called since, if that exists."""
+    name = shown(cwd / named, cwd)
+    commit = said(["git", "log", "-1", COMMIT, "--since=1.year", "--diff-filter=D", "--", f":(literal){name}"], cwd)
+    moved = ["git", "show", "--format=", "--name-status", "-M", "--diff-filter=R", "--relative", commit.split(" ")[0]]
+    rows = [row.split("\t") for row in said(moved, cwd).splitlines()] if commit else []
+    new = next((row[2] for row in rows if row[1:2] == [name]), "")
+    return commit, new if (cwd / new).is_file() else ""
 
 
 def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
@@ -130,17 +146,28 @@ def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) 
         return around
 
 
-def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    try:
-        stat = os.statvfs(cwd)
-    except OSError:
-        return around
-    found = list(removable(root))
+def _space(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    words = (reading.path(situation), *re.findall(r"[^\s'\"=<>|&;()]+", situation.call.line)[:200])
+    disks = [
+        (_free(folder), folder) for folder in dict.fromkeys((cwd, *(_nearest(cwd / word / "file") for word in words)))
+    ]
+    free, full = min(disks, key=lambda disk: disk[0])
+    found = [path for path in removable(root) if path.stat().st_dev == full.stat().st_dev]
     listed = ["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])]
     tracked = said(listed, root).split("\0") if found else []
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
     ours = [(str(path), length) for path in found if path not in kept and (length := size(path)) > 0]
-    return around._replace(free_bytes=stat.f_bavail * stat.f_frsize, ours=tuple(sorted(ours, key=lambda one: -one[1])))
+    return around._replace(full=str(full), free_bytes=free, ours=tuple(sorted(ours, key=lambda one: -one[1])))
+
+
+def _free(folder: Path) -> int:
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize if stat.f_blocks else sys.maxsize  # what has no blocks is no disk
+
+
+def _nearest(path: Path) -> Path:
+    """Return the folder that a path lies in, or would, as far as it exists."""
+    return next(folder for folder in path.parents if _seen(folder.is_dir))
 
 
 def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -169,7 +196,29 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         if holds(name)
     ]
     found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
-    return around._replace(local_packages=tuple(shown(path, cwd) for path in found))
+    return around._replace(
+        local_packages=tuple(shown(path, cwd) for path in found), modules=_modules(reading.package(situation), root)
+    )
+
+
+def _modules(name: str, root: Path) -> frozenset[str]:
+    """Return the modules beside a missing one: those of its package, of Python's or the project's own, or else Python's."""
+    package, dot, _ = name.rpartition(".")
+    if not dot:
+        return sys.stdlib_module_names
+    places = (root, root / "src", Path(os.__file__).parent)
+    folder = next((one for place in places if (one := place / package.replace(".", "/")).is_dir()), None)
+    return frozenset(f"{package}.{one.removesuffix('.py')}" for one in names(folder)) if folder else frozenset()
+
+
+def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+    words = situation.call.words
+    if not words or not re.search(shape("bad_option"), situation.text):
+        return around
+    if not situation.repeatable(words[:1]) and words[0] not in listed("makers"):  # nobody knows what another one does
+        return around
+    done = _ran([words[0], "--help"], cwd)
+    return around._replace(usage=done.stdout.decode(errors="replace") if done else "")
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -200,7 +249,7 @@ def _git(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> 
 
 LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]] = {
     "binaries": _binaries, "system": _system, "root": _root, "path": _path, "folders": _folders, "scripts": _scripts, "port": _port,
-    "space": _space, "cache": _cache, "local_packages": _local_packages, "lock": _lock, "git": _git,
+    "space": _space, "cache": _cache, "local_packages": _local_packages, "lock": _lock, "git": _git, "usage": _usage,
 }  # fmt: skip
 
 
@@ -259,18 +308,16 @@ MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
 
 def place_of(named: str, cwd: Path, root: Path) -> Place:
     path = cwd / Path(named).expanduser() if "\0" not in named else cwd
-    parent = path.parent
-    while not parent.is_dir() and parent != parent.parent:
-        parent = parent.parent
+    parent = _nearest(path)
     written = shown(parent, cwd)
     exists = os.path.lexists(path)
     subject = path if exists else parent
     status = subject.lstat()
-    head = _text(path, 300).split("\n")[0] if path.is_file() else ""
+    head = _text(path, 300).split("\n")[0] if _seen(path.is_file) else ""
     return Place(
         path=named,
         exists=exists,
-        is_folder=path.is_dir(),
+        is_folder=_seen(path.is_dir),
         inside=is_inside(path, root),
         mine=status.st_uid == os.geteuid() and (exists or not os.access(parent, os.W_OK)),
         mode=f"{status.st_mode & 0o7777:04o}",
@@ -362,6 +409,14 @@ def _text(path: Path, most: int) -> str:
         return ""
 
 
+def _seen(look: Callable[[], bool]) -> bool:
+    """Whether a look at a path shows it; where we may not look, nothing is seen."""
+    try:
+        return look()
+    except (OSError, ValueError):
+        return False
+
+
 def is_inside(path: Path, root: Path) -> bool:
     try:
         return path.resolve().is_relative_to(root.resolve())
@@ -388,8 +443,9 @@ class Cause(NamedTuple):
     evidence: str  # where it is seen
 
 
-def causes(s: Situation, exit_code: int | None, cwd: Path, root: Path) -> tuple[tuple[Cause, ...], str]:
+def causes(s: Situation, exit_code: int | None) -> tuple[tuple[Cause, ...], str]:
     """Return the chain of causes, the first being the failure itself, and why it goes no further."""
+    cwd, root = Path(s.around.cwd), Path(s.around.root)
     called = one_line(s.call.line or s.call.tool, CHARS)
     chain = [Cause(f"{called or 'A call'} failed" + (f" with exit code {exit_code}" if exit_code else ""), "the call")]
     if s.message:
@@ -443,13 +499,15 @@ def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause
 
 
 def _file(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
-    if commit := said(["git", "log", "-1", COMMIT, "--diff-filter=D", "--", f":(literal){name}"], cwd):
-        yield Cause(f"because it was deleted in {one_line(commit, CHARS)}", "git log")
+    commit, new = _taken_away(name, cwd)
+    if commit:
+        done = f"renamed to {one_line(new, CHARS)}" if new else "deleted"
+        yield Cause(f"because it was {done} in {one_line(commit, CHARS)}", "git log")
         return
     if rule := one_line(said(["git", "check-ignore", "-v", "--", name], cwd).split("\t")[0], CHARS):
         yield Cause(f"because git ignores it ({rule}), so that no checkout brings it", "git check-ignore")
     own, folder, seen = Path(name).name, (cwd / name).parent, "the file system"
-    if not folder.is_dir():
+    if not _seen(folder.is_dir):
         yield Cause(f"because its folder {one_line(str(Path(name).parent), CHARS)} does not exist either", seen)
         return
     examples = [one for one in sorted(names(folder)) if one.startswith(f"{own}.") or one == f"{own}-example"]
@@ -458,7 +516,7 @@ def _file(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
 
 
 def _denied(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
-    subject = next((path for path in (cwd / name, (cwd / name).parent) if path.exists()), None)
+    subject = next((path for path in (cwd / name, (cwd / name).parent) if _seen(path.exists)), None)
     if subject is None:
         return
     status = subject.stat()
