@@ -173,7 +173,7 @@ def try_sandbox_directory(s: Situation) -> Recipe:
     denied = path(s) or no_way(NO_PATH)
     if not _writes(s, denied):
         no_way(f"reading {denied} cannot be moved elsewhere")
-    if s.around.place is not None and s.around.place.inside:
+    if s.around.place is not None and s.around.place.inside and not s.around.place.read_only:
         no_way(f"{denied} is inside the workspace: what is written to the sandbox would never land there")
     target = sandboxed(denied, s.around.root, s.preferences.sandbox)
     moved = _moved(s, denied, target) or no_way(f"{denied} stands nowhere in the call where it could be replaced")
