@@ -66,7 +66,16 @@ FAULTS = (
         " git checkout -q -B $b $(git rev-list --max-parents=0 HEAD); echo $b > f; git add f; git commit -q -m $b; done"
     ), person=True),
     _row("a program lies one folder further down", "file_not_found", "python3 manage.py migrate", files={"src/manage.py": "open('out.txt', 'w').write('migrated')\n"}, made="out.txt:migrated"),
-    _row("a letter among options is unknown", "invalid_arguments", "ls -lz .", files={"a.txt": ""}, prints="a.txt"),
+    _row("a letter among options is unknown", "invalid_arguments", "ls -lz .", files={"a.txt": ""}, person=True),
+    _row("an option is misspelled", "invalid_arguments", "ls --recursve .", files={"a/b.txt": ""}, prints="b.txt"),
+    _row("an option that sorts is unknown", "invalid_arguments", "sort --nummeric a.txt", files={"a.txt": "10\n9\n"}, person=True),
+    _row("a module of Python is misspelled", "dependency_missing", "python3 -m json.tol a.json", files={"a.json": "[1]"}, prints="1"),
+    _row("a folder is changed into first", "file_not_found", "cd src && cat setings.txt", files={"src/settings.txt": "text"}, prints="text"),
+    _row("a file was renamed", "file_not_found", "cat old.txt", files={"old.txt": "text"}, first=(
+        f"{ONE_COMMIT.format(branch='main')} && git add . && git -c user.name=a -c user.email=a@b commit -qm two && git mv old.txt new.txt && git -c user.name=a -c user.email=a@b commit -qm three"
+    ), prints="text"),
+    _row("two files may be meant", "file_not_found", "cat setup.cfg", files={"a/setup.cfg": "a", "b/setup.cfg": "b"}, person=True),
+    _row("the folder of an archive is missing", "file_not_found", "tar czf out/a.tgz a.txt", files={"a.txt": "text"}, made="out/a.tgz"),
     _row("a file is taken for an option", "invalid_arguments", "cat -x", files={"-x": "text"}, person=True),
     _row("a script without first line or mode is no shell's", "permission_denied", "./s.py", files={"s.py": "open('out.txt', 'w').write('ran')\n"}, made="out.txt:ran"),
     _row("recipes of make begin with blanks", "syntax_error", "make build", files={"Makefile": "build:\n    touch built\n"}, made="built"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -251,6 +252,16 @@ def test_the_chain_of_causes_goes_as_far_as_the_evidence(repository: Path) -> No
         "the evidence ends",
     ):
         assert part in told
+    answer = remedy(repository, "./run.py:1: error: bad\n", "--exit-code", "1", "--command", "./x", "--why")
+    assert [one["evidence"] for one in answer["whys"]] == ["the call", "its output"], "no such file, no such place"
+    (repository / "run.py").write_text("bad")
+    answer = remedy(repository, "run.py:1: error: bad\n", "--exit-code", "1", "--command", "mypy .", "--why")
+    assert answer["whys"][-1] == {"cause": "since it was changed without a commit", "evidence": "git status"}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        text = f"OSError: [Errno 98] Address already in use: ('127.0.0.1', {port})\n"
+        answer = remedy(repository, text, "--exit-code", "1", "--command", f"./serve {port}", "--why")
+        assert f"(process {os.getpid()}) listens there" in answer["whys"][-1]["cause"]
     answer = remedy(repository, "it went wrong\n", "--exit-code", "1", "--command", "./x", "--why")
     assert len(answer["whys"]) <= 2, "nothing is made up"
     assert answer["ends"]

@@ -122,6 +122,20 @@ def test_a_red_check_is_judged_by_what_it_printed(tail: str, expected: Kind) -> 
 
 
 @pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("curl -fsS http://localhost:3000/health", Kind.NETWORK_ERROR),
+        ("sleep 1; curl -s localhost:3000 | grep ok", Kind.NETWORK_ERROR),
+        ("./serve & sleep 1; curl -s localhost:3000", Kind.CHECK_FAILED),
+        ("python3 -m pytest tests/api", Kind.CHECK_FAILED),
+    ],
+)
+def test_a_check_that_only_asks_a_server_of_this_machine_cannot_have_started_it(command: str, expected: Kind) -> None:
+    refused = "curl: (7) Failed to connect to localhost port 3000: Connection refused"
+    assert judged(DONE, verdict(refused, command=command)) is expected
+
+
+@pytest.mark.parametrize(
     ("kind", "expected"),
     [
         ("test", Kind.TEST_FAILED),

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from mcp import Client, MCPError, StdioServerParameters
+from unstuck.compose import experience_rows
 
 SOURCE = Path(__file__).parents[2] / "src"
 TOOLS = {
@@ -72,7 +73,12 @@ def test_every_tool_does_what_it_says(scratch: Path) -> None:
             }
             plans = (await ask(client, "remedy", **call, tools=["Bash"]))["plans"]
             assert plans[0]["steps"][0]["tool"] == "Bash"
+            shell = {"name": "sh", "inputSchema": {"type": "object", "properties": {"line": {"type": "string"}}}}
+            plans = (await ask(client, "remedy", **call, tools=[shell]))["plans"]
+            assert list(plans[0]["steps"][0]["args"]) == ["line"]
             assert (await ask(client, "report_step", strategy=plans[0]["strategy"], worked=False))["noted"]
+            [row] = experience_rows(scratch)["rows"]
+            assert (row["strategy"], row["tries"], row["successes"]) == (plans[0]["strategy"], 1, 0), "one experience"
             actions, warned = [], ""
             for approach in (
                 "Using async await for fetch",

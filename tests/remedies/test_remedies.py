@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scripts.compile_catalog import compile_chains
 from tests.growth import faster_than_linear
 
+import unstuck
 from unstuck.diagnosis import diagnose
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import alike, plain_words
@@ -208,6 +209,15 @@ def test_the_right_package_for_this_system_is_named() -> None:
         assert any(script.endswith(package) for script in scripts(way(answer, "manual_installation")))
 
 
+@pytest.mark.parametrize(
+    ("missing", "why"), [("pyhton3", "looks like python3, which is there"), ("run.sh", "is a script, not a package")]
+)
+def test_what_is_no_package_is_not_installed(missing: str, why: str) -> None:
+    around = ROOT._replace(binaries=HAS, manager="apt", superuser=True)
+    answer = planned("command_not_found", f"bash: {missing}: command not found", missing, around=around)
+    assert why in because(answer, "manual_installation")
+
+
 def test_an_exploring_task_creates_nothing() -> None:
     text = "cat: a.txt: No such file or directory"
     assert "create_missing_file" in strategies(planned("file_not_found", text, "cat a.txt"))
@@ -248,6 +258,43 @@ def test_near_names_are_ranked_by_case_then_spelling_then_place() -> None:
     assert scripts(answer["plans"][0])[1] == "cat config.yaml"
 
 
+NO_FILE = "No such file or directory"
+CD = "cd src && "
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "first"),
+    [
+        ("cat src/old.txt", f"cat: src/old.txt: {NO_FILE}", "cat src/new.txt"),
+        ("cat setup.cfg", f"cat: setup.cfg: {NO_FILE}", ""),
+        (f"{CD}cat setings.txt", f"cat: setings.txt: {NO_FILE}", f"{CD}cat settings.txt"),
+        (f"{CD}touch a/b", f"touch: cannot touch 'a/b': {NO_FILE}", f"{CD}touch a/b"),
+        (f"cat {'a' * 300}", f"cat: {'a' * 300}: {NO_FILE}", ""),
+        ("python3 -m json.tol a.json", "python3: No module named json.tol", "python3 -m json.tool a.json"),
+        ("python3 -m unitest", "python3: No module named unitest", "python3 -m unittest"),
+        ("python3 -m httpx", "python3: No module named httpx", ""),
+        ("ls --colr=never src", "ls: unrecognized option '--colr=never'", "ls --color=never src"),
+        ("sort --nummeric a", "sort: unrecognized option '--nummeric'", ""),
+        ("ls --emoji src", "ls: unrecognized option '--emoji'", "ls src"),
+    ],
+)  # fmt: skip
+def test_what_a_call_meant_is_looked_up_on_the_machine(scratch: Path, command: str, said: str, first: str) -> None:
+    """What git renamed, what Python and the program itself know; of several that may be meant none is called."""
+    for name in ("src/old.txt", "src/settings.txt", "one/setup.cfg", "two/setup.cfg"):
+        (scratch / name).parent.mkdir(exist_ok=True)
+        (scratch / name).write_text("text\n" * 9)
+    for words in (
+        ("add", "."),
+        ("commit", "-qm", "Add"),
+        ("mv", "src/old.txt", "src/new.txt"),
+        ("commit", "-qm", "Move"),
+    ):
+        subprocess.run(["git", *words], cwd=scratch, check=True)
+    made = unstuck.remedy(unstuck.diagnose(said, exit_code=1, command=command), cwd=scratch)
+    proving = (way.steps[-1].call.args["script"] for way in made.plans if way.proves)
+    assert next(proving, "") == first
+
+
 @pytest.mark.parametrize(
     ("denied", "kept"),
     [
@@ -267,6 +314,11 @@ def test_a_denied_path_keeps_its_folders_in_the_sandbox_and_never_leaves_it(deni
 def test_reading_a_denied_file_is_not_moved_elsewhere() -> None:
     answer = planned("permission_denied", "cat: /etc/shadow: Permission denied", "cat /etc/shadow", around=ROOT)
     assert "reading" in because(answer, "try_sandbox_directory")
+    place = Place(path="a.txt", exists=True, inside=True)
+    answer = planned(
+        "permission_denied", "tee: a.txt: Permission denied", "tee a.txt", around=ROOT._replace(place=place)
+    )
+    assert "never land" in because(answer, "try_sandbox_directory"), "whoever owns it"
 
 
 def test_scope_is_reduced_by_the_real_argument_list() -> None:
@@ -329,10 +381,40 @@ def test_a_shell_is_known_by_any_of_its_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("mcp__fs__read_text_file", "read_file"),
+        ("getFileContents", "read_file"),
+        ("fs.list_files", "read_dir"),
+        ("list_directory_contents", "read_dir"),
+        ("save_file", "write_file"),
+        ("read_multiple_files", ""),
+        ("get_profile", ""),
+        ("create_issue", ""),
+    ],
+)
+def test_a_basic_tool_is_known_by_its_words_and_called_as_its_schema_says(name: str, role: str) -> None:
+    schema = {"type": "object", "properties": {"filename": {}, "contents": {}}, "required": ["filename", "contents"]}
+    known = Tools(frozenset({name}), CATALOG.tables["tools"], {name: schema})
+    found = {one: known.basic(one) for one in BASIC}
+    assert [one for one, row in found.items() if row] == ([role] if role else [])
+    if role == "write_file":
+        assert found[role] == (name, "filename", "contents")
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "command", "asks"),
     [
         ("invalid_arguments", "make: *** No rule to make target 'tset'.", "make tset", "how make tset should be called: make: *** No rule"),
-        ("file_not_found", "fatal: 'origin' does not appear to be a git repository", "git push origin main", "of what this is about: fatal: 'origin'"),
+        ("file_not_found", "fatal: 'origin' does not appear to be a git repository", "git push origin main", "what to do about: fatal: 'origin' does"),
+        ("file_not_found", "jq: error: Could not open file a.json: No such file or directory", "jq . a.json", "path of a.json."),
+        ("file_not_found", "tar (child): out/a.tgz: Cannot open: No such file or directory", "tar czf out/a.tgz src", "path of out/a.tgz."),
+        ("permission_denied", "sed: couldn't open temporary file logs/sedXy1: Permission denied", "sed -i s/a/b/ logs/a", "access to logs/sedXy1,"),
+        ("permission_denied", "bash: line 1: kill: (1) - Operation not permitted", "kill 1", "what to do about: bash: line 1: kill: (1)"),
+        ("disk_full", "fatal: unable to write loose object file: No space left on device", "git add .", "space in /srv,"),
+        ("disk_full", "sed: couldn't flush <unknown>: No space left on device", "sed -i s/a/b/ a", "space in /srv,"),
+        ("disk_full", "cp: error writing 'copy': No space left on device", "cp a copy", "space in /srv,"),
+        ("network_error", "the network is gone", "", "what to do about: the network is gone"),
         ("dependency_missing", "python: No module named pytest", "python -m pytest", "install pytest,"),
         ("dependency_missing", "ModuleNotFoundError: No module named 'srv.helper'", "python3 main.py", "srv.helper, which the project's own srv does not have"),
         ("environment_missing", "s.sh: line 2: NAME: unbound variable", "bash s.sh", "set NAME."),
@@ -364,9 +446,19 @@ def test_an_empty_file_is_not_made_where_it_would_help_nobody(wanted: str, comma
     assert because(answer, "create_missing_file") == f"an empty {wanted} is not what the call needs"
 
 
-def test_a_question_about_space_names_a_place() -> None:
-    answer = planned("disk_full", "tee: write error: No space left on device", "make", around=ROOT)
-    assert answer["plans"][-1]["steps"][0]["action"] == "Please free some space in /srv, or give more."
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error: limit should be number, got string",
+        "InputValidationError: Read failed: The parameter `limit` type is expected as `number` but provided as `string`",
+        "1 validation error for Args\nlimit\n  Input should be a valid integer [type=int_type, input_type=str]",
+        "Tool parameter has wrong type: limit must be integer",
+        "Invalid arguments: 'limit' must be of type int",
+    ],
+)
+def test_a_message_that_names_the_right_type_is_enough_without_a_schema(said: str) -> None:
+    answer = planned("invalid_arguments", said, tool="Read", args={"file": "a", "limit": "5"}, tools=["Read"])
+    assert way(answer, "fix_parameter_types")["steps"][0]["args"] == {"file": "a", "limit": 5}
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--check", "-n", "--no-clobber"])
@@ -409,6 +501,7 @@ def test_a_tool_that_may_have_done_its_work_is_not_called_again_unasked(tool: st
         ("curl -d a=1 http://x/", "Empty reply from server", "destructive"),
         ("true && curl -sXPOST http://x/ | cat", "Recv failure: Connection reset by peer", "destructive"),
         ("curl -d a=1 http://x/", "Failed to connect: Connection refused", "caution"),
+        ("curl -d a=1 http://x/", "curl: (7) Failed to connect to x port 80: Couldn't connect to server", "caution"),
         ("curl http://x/", "Empty reply from server", "safe"),
         ("git push origin main", "the remote end hung up unexpectedly", "destructive"),
         ("make deploy", "read: connection timed out", "destructive"),

@@ -106,17 +106,27 @@ def test_failures_count_as_much_as_successes() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.4, 0.9, 1.0])
-def test_a_success_never_lowers_a_confidence_and_a_failure_never_raises_it(confidence: float) -> None:
+@pytest.mark.parametrize(
+    "known", [(), (("python", "mypy"),), (("node", "tsc"), ("python", "mypy"))], ids=["new", "beside", "all"]
+)
+def test_a_success_never_lowers_a_confidence_and_a_failure_never_raises_it(
+    confidence: float, known: tuple[tuple[str, str], ...]
+) -> None:
+    """Whatever is known of other tools and stacks: neither when their word counts, nor when it no longer does."""
     offenders = []
-    for pattern_of in range(2**8):
-        counts = Counts()
-        for place in range(8):
-            worked = bool(pattern_of >> place & 1)
-            after = counts.after(worked=worked, steps=1, seconds=0.0)
-            before, now = counts.blended(confidence), after.blended(confidence)
+    for pattern_of in range(2**6):
+        lessons, went = Lessons(), [bool(pattern_of >> place & 1) for place in range(6)]
+        for context, tool in known:
+            for _ in range(10):
+                lessons = lessons.after("timeout", "reduce_scope", context, worked=not went[0], tool=tool)
+        for worked in went:
+            after = lessons.after("timeout", "reduce_scope", "python", worked=worked, tool="ruff")
+            before, now = (
+                one.rate("timeout", "reduce_scope", "python", "ruff", confidence) for one in (lessons, after)
+            )
             if (worked and now < before - 1e-12) or (not worked and now > before + 1e-12):
-                offenders.append((pattern_of, place))
-            counts = after
+                offenders.append((went, before, now))
+            lessons = after
     assert offenders == []
 
 

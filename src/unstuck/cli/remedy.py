@@ -199,7 +199,7 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
 
 def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) -> int:
     situation = surgery.situation(found, call, None)
-    causes, end = remedies.causes(situation, found.evidence.exit_code, surgery.cwd, surgery.root)
+    causes, end = remedies.causes(situation, found.evidence.exit_code)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
         answer = {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}

@@ -171,11 +171,11 @@ def experience_rows(cwd: Path) -> dict[str, Any]:
             for place, way in enumerate(order(chain.ways, chain.name, context, lessons, tool), 1):
                 counts = lessons.counts.get((chain.name, way.name, context, tool))
                 if counts is not None:
-                    known = lessons.of(chain.name, way.name, context, tool)
+                    known = lessons.rate(chain.name, way.name, context, tool, way.confidence)
                     rows.append({
                         "chain": chain.name, "strategy": way.name, "context": context, "tool": tool, "place": place, "tries": counts.tries,
                         "successes": counts.successes, "seconds": round(counts.seconds, 3), "steps": counts.steps, "cost": round(counts.cost, 6),
-                        "confidence": way.confidence, "adapted": round(known.blended(way.confidence), 3),
+                        "confidence": way.confidence, "adapted": round(known, 3),
                     })  # fmt: skip
     return {"schema": 1, "file": str(path), "rows": rows, "proposals": list(proposals(lessons)), "agents": _agents(cwd)}
 

@@ -57,7 +57,11 @@ class Surgery(NamedTuple):
         """Gather what is known about a failed call, the machine around it included."""
         evidence = found.evidence
         names, schemas = remedies.read_tools(tools)
-        known = remedies.Tools(names, self.catalog.tables["tools"], schemas)
+        folder, rest = remedies.entered(call.line)
+        if not (self.cwd / folder).is_dir() or not (self.cwd / folder).resolve().is_relative_to(self.root.resolve()):
+            folder = ""
+        call = call._replace(command=rest) if folder else call
+        known = remedies.Tools(names, self.catalog.tables["tools"], schemas, folder)
         bare = remedies.Situation(
             kind=found.kind,
             message=found.message,
@@ -72,11 +76,8 @@ class Surgery(NamedTuple):
             reset=_seconds_until(found.resets),
         )
         topics = self.catalog.chain(found.kind).looks_at
-        return bare._replace(
-            around=remedies.look_around(
-                bare, topics, self.cwd, self.root, {**os.environ, **self.env} if self.env else None
-            )
-        )
+        env = {**os.environ, **self.env} if self.env else None
+        return bare._replace(around=remedies.look_around(bare, topics, self.cwd / folder, self.root, env))
 
     def plan(self, found: Diagnosis, call: remedies.Call, tools: Given = None) -> remedies.Plan:
         return remedies.recovery(self.situation(found, call, tools), self.lessons, self.context)
@@ -102,7 +103,7 @@ class Surgery(NamedTuple):
         from unstuck.compose.terms import fence_here  # noqa: PLC0415  # only to run
 
         toolbox = remedies.LocalToolbox(
-            cwd=self.cwd,
+            cwd=self.cwd / plan.folder,
             root=self.root,
             timeout=self.preferences.timeout,
             allowed_folders=self.preferences.allowed_folders,

@@ -17,7 +17,7 @@ from unstuck.diagnosis.signature import signature
 from unstuck.journal import ENDED_BY_US, CheckResult, Ended, Ending, Outcome, Remark, Verdict
 from unstuck.plans import CheckKind
 from unstuck.tell import one_line
-from unstuck.tools import checking_form
+from unstuck.tools import checking_form, parts
 
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300
@@ -80,6 +80,10 @@ OF_CHECKS = frozenset({
 
 
 AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
+ONLY_ASKS = re.compile(
+    r"(?:curl|wget|https?|nc|ncat|telnet|psql|pg_isready|mysql|mysqladmin|redis-cli|mongosh|grpcurl|grep|jq|head|tail|test|\[|sleep)\s"
+)
+"""A part of a check that asks a server, or looks at what it answered: nothing that an agent writes makes the server answer."""
 
 
 def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
@@ -257,9 +261,9 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
         return _failure(Kind.CHECK_TIMEOUT, text, because=command)
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
-    kind = (
-        found.kind if found is not None and found.kind in OF_CHECKS and not _at_home(found) else BY_CHECK[result.kind]
-    )
+    kind = BY_CHECK[result.kind]
+    if found is not None and found.kind in OF_CHECKS and not _at_home(found, result.command):
+        kind = found.kind
     said = error_of(read(text, formatter=result.kind == "format"), text)
     said = one_line(said, MESSAGE_CHARS)
     how = f"{command} (exit code {result.ended.exit_code})"
@@ -306,9 +310,10 @@ def _listed(remarks: Sequence[Remark]) -> str:
     return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
-def _at_home(found: Diagnosis) -> bool:
-    """Whether it was this machine that did not answer: a server that the work should have started, not the network."""
-    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+def _at_home(found: Diagnosis, command: str) -> bool:
+    """Whether it was this machine that did not answer: a server that the check should have started, which one that only asks cannot."""
+    only_asks = all(map(ONLY_ASKS.match, parts(command)))
+    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None and not only_asks
 
 
 def _red(verdict: Verdict) -> CheckResult | None:

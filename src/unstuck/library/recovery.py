@@ -45,7 +45,7 @@ from unstuck.journal import (
 from unstuck.library.counsel import Advice, Attempt, Past, advice, past
 from unstuck.line import Stage
 from unstuck.plans import TASK_ID, Task
-from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, plan_json, read_lessons
+from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, lessons_path, plan_json, read_lessons
 from unstuck.tell import escalation, hints, one_line
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
@@ -76,7 +76,11 @@ class Recovery:
         self._lock = threading.Lock()
         self._redact = redactor(os.environ).text
         self._ledger = Ledger(Path(path) if path is not None else None)
-        self._lessons_file = Path(path).with_suffix(".remedies.json") if path is not None else None
+        self._lessons_file = None
+        if (
+            path is not None
+        ):  # what is learned about a folder is one with what `unstuck remedy` and the hook learn there
+            self._lessons_file = lessons_path(self._cwd) if self._cwd else Path(path).with_suffix(".remedies.json")
         self._lessons = Lessons()
         self._plans: list[Plan] = []
         with self._lock, self._ledger.held() as state:
@@ -260,7 +264,7 @@ class Recovery:
         self,
         failure: Diagnosis | None,
         *,
-        tools: Collection[str] | Mapping[str, Any] | None = None,
+        tools: Collection[Any] | Mapping[str, Any] | None = None,
         args: Mapping[str, Any] | None = None,
         schema: Mapping[str, Any] | None = None,
         task_type: TaskType = "",

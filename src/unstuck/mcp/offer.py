@@ -36,7 +36,8 @@ Approach = Annotated[str, Field(max_length=LINE, description="One line: how this
 Arguments = Annotated[dict[str, Any] | None, Field(description="The arguments of the failed tool call.")]
 Schema = Annotated[dict[str, Any] | None, Field(description="The JSON schema of that tool's arguments.")]
 Tools = Annotated[
-    list[str] | None, Field(max_length=500, description="The tools you have; ways that need others are left out.")
+    list[str | dict[str, Any]] | None,
+    Field(max_length=500, description="The tools you have, names or definitions; ways that need others are left out."),
 ]
 Strategy = Annotated[str, Field(max_length=100, description="The `strategy` of one of the plans that `remedy` gave.")]
 Error = Annotated[str, Field(max_length=LINE, description="What goes wrong.")]

@@ -1,4 +1,5 @@
 from unstuck.remedies.arguments import problem as problem
+from unstuck.remedies.call_words import entered as entered
 from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
 from unstuck.remedies.chain import Catalog as Catalog
@@ -25,8 +26,6 @@ from unstuck.remedies.lessons_file import export_lessons as export_lessons
 from unstuck.remedies.lessons_file import import_lessons as import_lessons
 from unstuck.remedies.lessons_file import read_lessons as read_lessons
 from unstuck.remedies.lessons_file import read_recent as read_recent
-from unstuck.remedies.machine import Cause as Cause
-from unstuck.remedies.machine import causes as causes
 from unstuck.remedies.machine import lessons_path as lessons_path
 from unstuck.remedies.machine import look_around as look_around
 from unstuck.remedies.machine import workspace_root as workspace_root
@@ -42,3 +41,5 @@ from unstuck.remedies.recovery_plan import recovery as recovery
 from unstuck.remedies.situation import Call as Call
 from unstuck.remedies.situation import Preferences as Preferences
 from unstuck.remedies.situation import Situation as Situation
+from unstuck.remedies.whys import Cause as Cause
+from unstuck.remedies.whys import causes as causes

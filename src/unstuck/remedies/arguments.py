@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from unstuck.remedies.call_words import restrains
+from unstuck.remedies.call_words import near_word, restrains
 from unstuck.remedies.chain import (
     Deed,
     Expects,
@@ -80,13 +80,6 @@ def simplify_arguments(s: Situation) -> Recipe:
     return recipe(step._replace(again=False))  # what is left out had a meaning: it is another call
 
 
-def _near(word: str, others: list[str], least: float) -> str:
-    """Return the one of these words that a word is most like; empty if none is like it."""
-    from difflib import get_close_matches  # noqa: PLC0415  # takes longer to load than the rest of this
-
-    return next(iter(get_close_matches(word, others, 1, least)), "")
-
-
 def _corrected_word(s: Situation) -> Recipe:
     """Put the word that the program itself suggests in the place of the wrong one."""
     if known := s.known_repair():
@@ -98,11 +91,11 @@ def _corrected_word(s: Situation) -> Recipe:
     )
     meant = next(filter(None, found.groups())) if found else ""
     if choices:
-        meant = _near(choices[1], re.findall(r"[\w-]+", choices[2]), 0.6)
+        meant = near_word(choices[1], re.findall(r"[\w-]+", choices[2]), 0.6)
     if not meant:
         no_way("the program suggests no other word")
     names = [word.partition("=")[0] for word in words]
-    wrong = _near(meant, names[1:], 0.5) or no_way(f"nothing in the call looks like {meant}")
+    wrong = near_word(meant, names[1:], 0.5) or no_way(f"nothing in the call looks like {meant}")
     fixed = tuple(
         meant + word[len(wrong) :] if name == wrong else word for name, word in zip(names, words, strict=True)
     )
@@ -111,7 +104,11 @@ def _corrected_word(s: Situation) -> Recipe:
 
 def _usage(s: Situation) -> Recipe:
     """Look at how the program wants to be called."""
-    words = s.call.words or no_way(ARGUMENTS_OF_A_SHELL)
+    words, found = s.call.words or no_way(ARGUMENTS_OF_A_SHELL), re.search(shape("bad_option"), s.text)
+    wrong = found[1] if found else ""
+    if wrong and (meant := near_word(wrong, re.findall(r"(?<![\w-])--\w[\w-]*", s.around.usage), CLOSE)):
+        fixed = (meant + word[len(wrong) :] if word.partition("=")[0] == wrong else word for word in words)
+        return recipe(s.again(f"Call it again with {meant}, as its usage has it", words=tuple(fixed)))
     sub = words[0] in listed("with_subcommands") and len(words) > 1 and re.fullmatch(r"[a-z][\w-]*", words[1])
     simpler = _without_option(s)
     read = run("Read its usage", *words[: 2 if sub else 1], "--help", expected="Its options are listed",
@@ -138,7 +135,8 @@ def _without_option(s: Situation) -> Recipe:
     if len(fewer) == 1:
         no_way(f"without {name} nothing is left of the call")  # and a bare `cat` is green on empty input
     step = s.again(f"Call it again without {name}", words=fewer)
-    return recipe(step._replace(risk="caution"), requires=words[:1])
+    shows = bool(re.search(shape("only_shows"), name))  # else what is left out had a meaning: it is another call
+    return recipe(step._replace(risk="caution", again=shows), requires=words[:1])
 
 
 # --- a missing tool -----------------------------------------------------------------------------------------------
@@ -149,7 +147,7 @@ def use_available_alternative(s: Situation) -> Recipe:
     named = re.search(shape("missing_tool"), s.text)
     tool = (named[1] or named[2]) if named else s.call.tool
     others = {flat(name): name for name in sorted((s.tools.names or frozenset()) - {tool})}
-    if near := _near(flat(tool), list(others), CLOSE):
+    if near := near_word(flat(tool), list(others), CLOSE):
         name = others[near]
         action = f"Use {name}, which {tool} looks like"
         return recipe(Step(action, Use(name, dict(s.call.args)), f"{name} answers", again=True))
@@ -185,7 +183,9 @@ def _one(action: str, deed: Deed, expected: str) -> Recipe:
 
 TYPES = ("string", "number", "integer", "boolean", "array", "object", "null")
 TRUE, FALSE = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
-SPOKEN = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object"}
+SPOKEN = {
+    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object", "dictionary": "object",
+}  # fmt: skip
 MOST_DEPTH = 20
 
 
@@ -263,7 +263,7 @@ def converted(value: Any, schema: Any) -> Any:
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices and isinstance(value, str):
         names = {str(choice).casefold(): choice for choice in choices}
-        value = names.get(_near(value.casefold(), list(names), 0.75), value)
+        value = names.get(near_word(value.casefold(), list(names), 0.75), value)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         value = [converted(item, schema["items"]) for item in value]
     if isinstance(value, Mapping) and isinstance(schema.get("properties"), Mapping):
@@ -341,4 +341,4 @@ def _meant(key: str, names: list[str]) -> str:
         shared = [name for name in names if name in group]
         if len(shared) == 1:
             return shared[0]
-    return bare.get(_near(flat(key), list(bare), 0.75), "")
+    return bare.get(near_word(flat(key), list(bare), 0.75), "")

@@ -43,6 +43,12 @@ def _needs_shell(command: str) -> bool:
     return re.search(r"""['"\\|&;<>()$`*?\[\]\n\r\0]|(?:^|\s)[{}#!~]""", bare) is not None
 
 
+def entered(line: str) -> tuple[str, str]:
+    """Return the folder that a line changes to before anything else, and the rest of the line."""
+    found = re.fullmatch(shape("entering"), line, flags=re.DOTALL)
+    return (shlex.split(found[1])[0], found[2]) if found else ("", line)
+
+
 def simple_call(command: str, program: str) -> tuple[str, ...] | None:
     """Return the words of the first part that runs this program."""
     for part in parts(command[:MAX_CHARS]):
@@ -144,6 +150,13 @@ def _misspelled(one: str, other: str) -> bool:
         return len(places) == 2 and places[1] - places[0] == 1  # noqa: PLR2004  # neighbours that changed places
     most = 2 if shortest >= LONG else 1
     return shortest >= SHORTEST_MISSPELLED and _distance(one, other) <= most
+
+
+def near_word(word: str, others: list[str], least: float) -> str:
+    """Return the one of these words that a word is most like; empty if none is like it."""
+    from difflib import get_close_matches  # noqa: PLC0415  # takes longer to load than the rest of this
+
+    return next(iter(get_close_matches(word, others, 1, least)), "")
 
 
 def _distance(one: str, other: str) -> int:

@@ -233,6 +233,7 @@ class Tools(NamedTuple):
     known: Mapping[str, Sequence[Sequence[str]]]
     """Basic tool → its names elsewhere, each with the names of its arguments."""
     schemas: Mapping[str, Any] = NOTHING_GIVEN  # the schemas of their arguments, where the caller gave them
+    folder: str = ""  # where the call works, seen from where the caller is: nothing if it is the same
 
     def has(self, tool: str) -> bool:
         return self.names is None or tool in self.names
@@ -245,7 +246,7 @@ class Tools(NamedTuple):
         rows = {row[0]: row for row in self.known[role]}
         row = next((row for name, row in rows.items() if self.has(name)), None)
         if row is None:
-            like = shell_like if role == "run_bash" else lambda name: bare_name(name) in rows
+            like = shell_like if role == "run_bash" else lambda name: bare_name(name) in rows or plays(name, role)
             name = next((name for name in sorted(self.names or ()) if like(name)), "")
             if not name:
                 return None
@@ -263,12 +264,12 @@ class Tools(NamedTuple):
             case Use():
                 return Rendered(deed.tool, dict(deed.args)) if self.has(deed.tool) else _missing(deed.tool)
             case ListFolder(path=path):
-                return self._call("read_dir", path) or self.render(Shell(("ls", "-la", "--", path)))
+                return self._call("read_dir", self._there(path)) or self.render(Shell(("ls", "-la", "--", path)))
             case ReadFile(path=path):
-                return self._call("read_file", path) or self.render(Shell(("cat", "--", path)))
+                return self._call("read_file", self._there(path)) or self.render(Shell(("cat", "--", path)))
             case WriteFile(path=path, content=content):
                 copied = ("bash", "-c", 'printf %s "$2" > "$1"', REMEDY, path, content)
-                return self._call("write_file", path, content) or self.render(Shell(copied))
+                return self._call("write_file", self._there(path), content) or self.render(Shell(copied))
             case Shell(argv=("sleep", seconds)) if self.basic("run_bash") is None:
                 return Rendered(None, {"seconds": float(seconds)})  # whoever has no shell waits by themselves
             case _:
@@ -276,8 +277,13 @@ class Tools(NamedTuple):
                 timeout = getattr(deed, "timeout", None)
                 limit = {"timeout_ms": round(timeout * 1000)} if timeout and argument == "script" else {}
                 wants = (self.schemas.get(name) or {}).get("properties", {}).get(argument, {})
-                line: Any = ["bash", "-lc", script(deed)] if wants.get("type") == "array" else script(deed)
-                return Rendered(name, {argument: line, **limit})
+                line = f"cd {shlex.quote(self.folder)} && {script(deed)}" if self.folder else script(deed)
+                return Rendered(
+                    name, {argument: ["bash", "-lc", line] if wants.get("type") == "array" else line, **limit}
+                )
+
+    def _there(self, path: str) -> str:
+        return f"{self.folder}/{path}" if self.folder and not path.startswith(("/", "~")) else path
 
     def _call(self, role: str, *values: str) -> Rendered | None:
         row = self.basic(role)
@@ -307,6 +313,13 @@ def shell_like(name: str) -> bool:
     """Whether a tool of this name runs command lines."""
     words = name_words(bare_name(name))
     return not words.isdisjoint(listed("shell")) and words.issubset((*listed("shell"), *listed("around")))
+
+
+def plays(name: str, role: str) -> bool:
+    """Whether a tool does what a basic one does, by the words of its name: `read_text_file`, `fs.getFileContents`."""
+    words, row = name_words(bare_name(name)), shipped_table("chains")["roles"][role]
+    does, of, more = (set(row[key].split()) for key in ("does", "of", "more"))
+    return bool(words & does) and bool(words & of) and words <= does | of | more
 
 
 def parameter(schema: Any, usual: str, place: int) -> str:

@@ -8,6 +8,7 @@ from unstuck.remedies.call_words import (
     alike,
     download_target,
     name_of,
+    near_word,
     operand,
     program,
     simple_call,
@@ -32,6 +33,8 @@ from unstuck.tools import parts
 
 SUDO = ("sudo", "-n")
 GUESSED = 0.7
+LONG_NAME, NEAR_BESIDE = 6, 0.8
+"""A shorter name is another package's; beside others of one package a name is the nearest of them."""
 DOWNLOAD_SECONDS, INSTALL_SECONDS = 300.0, 600.0
 
 
@@ -55,13 +58,17 @@ def alternative_command(s: Situation) -> Recipe:
             words = tuple(other.split())
             if s.around.has(words[0]):
                 return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
-    others = (s.around.binaries or frozenset()) - {missing, *listed("destroyers")}
-    near = [name for name in sorted(others) if alike(missing, name)]
-    if near:
-        guess = _replaced(s, missing, (near[0],), f"Use {near[0]}, which {missing} looks like")
+    if near := _looks_like(s, missing):
+        guess = _replaced(s, missing, (near,), f"Use {near}, which {missing} looks like")
         careful = (guess.steps[0]._replace(risk="caution"),)
         return guess._replace(steps=careful, likelihood=GUESSED)
     return no_way(f"nothing that is known to do what {missing or 'it'} does is installed")
+
+
+def _looks_like(s: Situation, missing: str) -> str:
+    """Return the program that a missing one may be a misspelling of."""
+    others = (s.around.binaries or frozenset()) - {missing, *listed("destroyers")}
+    return next((name for name in sorted(others) if alike(missing, name)), "")
 
 
 def clone_without_git(s: Situation, clone: tuple[str, ...]) -> Recipe:
@@ -109,6 +116,11 @@ def manual_installation(s: Situation) -> Recipe:
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", missing):
         no_way(f"{missing!r} is no name of a package")
     language = next((name for name, commands in s.table("installers").items() if missing in commands), "")
+    if not language and missing not in s.table("packages"):
+        if near := _looks_like(s, missing):
+            no_way(f"{missing} looks like {near}, which is there")
+        if missing.rpartition(".")[2] in s.table("interpreters"):
+            no_way(f"{missing} is a script, not a package")
     if language:
         own = (project_python(s), "-m", "pip", "install") if language == "python" else ("npm", "install", "--no-save")
         installing = [_install(f"Install {missing} with {language}'s own installer", *own, missing)]
@@ -230,6 +242,19 @@ def missing_package(s: Situation) -> str:
     if home := home_of(s):
         no_way(f"{package(s)} would be a module of the project's own {home}")
     return package(s)
+
+
+def correct_the_name(s: Situation) -> Recipe:
+    """Call a misspelled module by its name."""
+    name = package(s)
+    near = next((one for one in sorted(s.around.modules) if alike(name, one) and len(one) >= LONG_NAME), "")
+    if not near and "." in name:
+        near = near_word(name, sorted(s.around.modules), NEAR_BESIDE)
+    if not near:
+        no_way(f"no module that is there looks like {name or 'it'}")
+    action = f"Call it again with {near}, which {name} looks like"
+    step = s.changed(action, lambda word: near if word == name else word, lambda line: line)
+    return recipe(step or no_way(f"{name} is named in code, not in the call"), likelihood=GUESSED)
 
 
 def install_from_local_folder(s: Situation) -> Recipe:

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 
 from unstuck.remedies.call_words import alike, destroys, name_of, operand, plain_words, program
 from unstuck.remedies.chain import (
@@ -44,6 +45,8 @@ def verify_path(s: Situation) -> Recipe:
         return recipe(s.again(f"Call it again with the name in one piece: {spaced[0]}", words=spaced[1]))
     listing = Step(f"List {parent}, where {name_of(wanted)} should be", ListFolder(parent), "A listing of the folder")
     found = likely(wanted, parent, place.names, place.twins) if place else ()
+    renamed = place.renamed if place else ""
+    found = (renamed, *found) if renamed else found
     if not found or (place and place.missing_parents and _makes(s)):
         search = run("Search for the name in the whole workspace", "bash", "-c", fixed("search"), REMEDY, name_of(wanted).translate(GLOB_CHARS),
                      expected="The path of the file", expects=Expects(prints=True))  # fmt: skip
@@ -57,6 +60,9 @@ def verify_path(s: Situation) -> Recipe:
             s.wrapped(f"Call it in {folder}, which has a {name_of(wanted)}", fixed("in_folder"), folder),
             requires=("bash",),
         )
+    if found[1:] and not renamed and _rank(wanted, found[0]) == _rank(wanted, found[1]):
+        several = ("ls", "-ld", "--", *found)
+        return recipe(listing, run("Look at those that may be meant", *several, expected="They are listed"))
     others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
     here = wanted.removeprefix(f"{s.around.cwd}/")
     step = s.changed(
@@ -67,7 +73,8 @@ def verify_path(s: Situation) -> Recipe:
     ) or run(
         f"Look at {found[0]}, which is there; the call itself has to name it", "ls", "-ld", "--", found[0], expected="It is listed",
     )  # fmt: skip
-    return recipe(listing, step, likelihood=likeness(wanted, found[0]))
+    same = renamed or (parent_of(found[0]) == parent and _rank(wanted, found[0])[0] >= SURE)
+    return recipe(listing, step, likelihood=1.0 if same else GUESSED)
 
 
 def _spaced(s: Situation, wanted: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
@@ -166,8 +173,8 @@ def try_sandbox_directory(s: Situation) -> Recipe:
     denied = path(s) or no_way(NO_PATH)
     if not _writes(s, denied):
         no_way(f"reading {denied} cannot be moved elsewhere")
-    if _mode_is_ours(s):
-        no_way(f"{denied} is inside the workspace and its mode is ours to change: in the sandbox it would never land")
+    if s.around.place is not None and s.around.place.inside and not s.around.place.read_only:
+        no_way(f"{denied} is inside the workspace: what is written to the sandbox would never land there")
     target = sandboxed(denied, s.around.root, s.preferences.sandbox)
     moved = _moved(s, denied, target) or no_way(f"{denied} stands nowhere in the call where it could be replaced")
     prepare = _folder("Make its folder in the sandbox", parent_of(target))
@@ -351,9 +358,10 @@ def likely(path: str, parent: str, names: Iterable[str], twins: Sequence[str]) -
     return tuple(dict.fromkeys(found for _, found in best))[:MOST]
 
 
-def likeness(wanted: str, found: str) -> float:
-    """Return how sure it is that one path means the other: the same name, or a guess at it."""
-    return 1.0 if _likeness(name_of(wanted), name_of(found)) >= SURE else GUESSED
+def _rank(wanted: str, found: str) -> tuple[float, int]:
+    """Return how near a path is to what was wanted: by its name, and by how many folders above it are the same or misspelled."""
+    pairs = zip(reversed(wanted.split("/")[:-1]), reversed(found.split("/")[:-1]), strict=False)
+    return _likeness(name_of(wanted), name_of(found)), len(list(takewhile(lambda pair: alike(*pair), pairs)))
 
 
 def _likeness(wanted: str, name: str) -> float:

@@ -63,15 +63,27 @@ class Lessons(NamedTuple):
 
     def of(self, chain: str, way: str, context: str, tool: str = "") -> Counts:
         """Return what is known about a way: of this tool in this context if that is enough, else of this context, else of all."""
-        here = self.counts.get((chain, way, context, tool), NOTHING)
-        if here.tries >= ENOUGH:
-            return here
-        near, total = NOTHING, NOTHING
-        for (its_chain, its_way, its_context, _), counts in self.counts.items():
+        elsewhere, beside, here = self._levels(chain, way, context, tool)
+        near = beside.plus(here)
+        return here if here.tries >= ENOUGH else near if near.tries >= ENOUGH else elsewhere.plus(near)
+
+    def rate(self, chain: str, way: str, context: str, tool: str, confidence: float) -> float:
+        """Return a confidence moved by what is known elsewhere, then by this context's other tools, then by this tool.
+
+        Each level moves what the wider one says, so that no outcome can move it the other way by making a level count.
+        """
+        for level in self._levels(chain, way, context, tool):
+            confidence = level.blended(confidence)
+        return confidence
+
+    def _levels(self, chain: str, way: str, context: str, tool: str) -> list[Counts]:
+        """Return what is known of a way in other contexts, in this one with other tools, and with this tool."""
+        levels = [NOTHING, NOTHING, NOTHING]
+        for (its_chain, its_way, its_context, its_tool), counts in self.counts.items():
             if (its_chain, its_way) == (chain, way):
-                total = total.plus(counts)
-                near = near.plus(counts) if its_context == context else near
-        return near if near.tries >= ENOUGH else total
+                level = 0 if its_context != context else 1 if its_tool != tool else 2
+                levels[level] = levels[level].plus(counts)
+        return levels
 
     def after(self, chain: str, way: str, context: str, *, worked: bool, **more: Any) -> "Lessons":
         return Lesson(chain, way, context, worked, **more).taught(self)
@@ -107,7 +119,7 @@ def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool:
     for way in ways:
         least = min(least, way.confidence)  # the listed order stands until it is refuted, whatever the confidences say
         counts = lessons.of(chain, way.name, context, tool)
-        listed.append((way, counts, counts.blended(least)))
+        listed.append((way, counts, lessons.rate(chain, way.name, context, tool, least)))
     for _ in listed:
         for place in range(len(listed) - 1):
             first, second = listed[place], listed[place + 1]

@@ -1,21 +1,18 @@
-"""Edge: Look at the machine around a failure: only at what is asked for, within bounds, and without changing anything.
-
-Strategies are filled in with what is seen; asking why goes on as long as what is seen answers.
-"""
+"""Edge: Look at the machine around a failure: only at what is asked for, within bounds, and without changing anything."""
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.call_words import alike
-from unstuck.remedies.chain import listed
+from unstuck.remedies.chain import listed, shape
 from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
-from unstuck.tell import one_line
 
 if TYPE_CHECKING:
     import subprocess
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
 OWN_FOLDERS = ("src", ".")
 """Where the project's own packages lie; a folder is one if it says so."""
 LESSONS = "remedies.json"
+COMMIT = "--format=%h of %cs: %s"
 SECONDS = 5.0
 PARSING_SECONDS = 3.0
 """For all that is parsed on trial together."""
@@ -83,7 +81,22 @@ def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -
 def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
     first = (situation.call.words or ("",))[0]
     named = first if situation.kind == "command_not_found" and "/" in first else reading.path(situation)
-    return around._replace(place=place_of(named, cwd, root), superuser=os.geteuid() == 0) if named else around
+    if not named:
+        return around
+    place = place_of(named, cwd, root)
+    if situation.kind == Kind.FILE_NOT_FOUND and place.inside and not place.exists:
+        place = place._replace(renamed=taken_away(named, cwd)[1])
+    return around._replace(place=place, superuser=os.geteuid() == 0)
+
+
+def taken_away(named: str, cwd: Path) -> tuple[str, str]:
+    """Return the commit that took a file away, and what the file is called since, if that exists."""
+    name = shown(cwd / named, cwd)
+    commit = said(["git", "log", "-1", COMMIT, "--since=1.year", "--diff-filter=D", "--", f":(literal){name}"], cwd)
+    moved = ["git", "show", "--format=", "--name-status", "-M", "--diff-filter=R", "--relative", commit.split(" ")[0]]
+    rows = [row.split("\t") for row in said(moved, cwd).splitlines()] if commit else []
+    new = next((row[2] for row in rows if row[1:2] == [name]), "")
+    return commit, new if (cwd / new).is_file() else ""
 
 
 def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
@@ -122,18 +135,36 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
 def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
     import socket  # noqa: PLC0415  # only for this category
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return around._replace(free_port=probe.getsockname()[1])
+    try:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            return around._replace(free_port=probe.getsockname()[1])
+    except OSError:
+        return around
 
 
-def _space(around: Surroundings, _situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    stat, found = os.statvfs(cwd), list(removable(root))
+def _space(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
+    words = (reading.path(situation), *re.findall(r"[^\s'\"=<>|&;()]+", situation.call.line)[:200])
+    disks = [
+        (_free(folder), folder) for folder in dict.fromkeys((cwd, *(_nearest(cwd / word / "file") for word in words)))
+    ]
+    free, full = min(disks, key=lambda disk: disk[0])
+    found = [path for path in removable(root) if path.stat().st_dev == full.stat().st_dev]
     listed = ["git", "ls-files", "-z", "--", *(f":(literal){path}" for path in found[:1000])]
     tracked = said(listed, root).split("\0") if found else []
     kept = {path for path in found for name in tracked if name and (root / name).is_relative_to(path)}
     ours = [(str(path), length) for path in found if path not in kept and (length := size(path)) > 0]
-    return around._replace(free_bytes=stat.f_bavail * stat.f_frsize, ours=tuple(sorted(ours, key=lambda one: -one[1])))
+    return around._replace(full=str(full), free_bytes=free, ours=tuple(sorted(ours, key=lambda one: -one[1])))
+
+
+def _free(folder: Path) -> int:
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize if stat.f_blocks else sys.maxsize  # what has no blocks is no disk
+
+
+def _nearest(path: Path) -> Path:
+    """Return the folder that a path lies in, or would, as far as it exists."""
+    return next(folder for folder in path.parents if seen(folder.is_dir))
 
 
 def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -162,7 +193,29 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
         if holds(name)
     ]
     found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
-    return around._replace(local_packages=tuple(shown(path, cwd) for path in found))
+    return around._replace(
+        local_packages=tuple(shown(path, cwd) for path in found), modules=_modules(reading.package(situation), root)
+    )
+
+
+def _modules(name: str, root: Path) -> frozenset[str]:
+    """Return the modules beside a missing one: those of its package, of Python's or the project's own, or else Python's."""
+    package, dot, _ = name.rpartition(".")
+    if not dot:
+        return sys.stdlib_module_names
+    places = (root, root / "src", Path(os.__file__).parent)
+    folder = next((one for place in places if (one := place / package.replace(".", "/")).is_dir()), None)
+    return frozenset(f"{package}.{one.removesuffix('.py')}" for one in names(folder)) if folder else frozenset()
+
+
+def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
+    words = situation.call.words
+    if not words or not re.search(shape("bad_option"), situation.text):
+        return around
+    if not situation.repeatable(words[:1]) and words[0] not in listed("makers"):  # nobody knows what another one does
+        return around
+    done = _ran([words[0], "--help"], cwd)
+    return around._replace(usage=done.stdout.decode(errors="replace") if done else "")
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
@@ -193,7 +246,7 @@ def _git(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> 
 
 LOOK: Mapping[str, Callable[[Surroundings, Situation, Path, Path], Surroundings]] = {
     "binaries": _binaries, "system": _system, "root": _root, "path": _path, "folders": _folders, "scripts": _scripts, "port": _port,
-    "space": _space, "cache": _cache, "local_packages": _local_packages, "lock": _lock, "git": _git,
+    "space": _space, "cache": _cache, "local_packages": _local_packages, "lock": _lock, "git": _git, "usage": _usage,
 }  # fmt: skip
 
 
@@ -251,18 +304,16 @@ MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
 
 def place_of(named: str, cwd: Path, root: Path) -> Place:
     path = cwd / Path(named).expanduser() if "\0" not in named else cwd
-    parent = path.parent
-    while not parent.is_dir() and parent != parent.parent:
-        parent = parent.parent
+    parent = _nearest(path)
     written = shown(parent, cwd)
     exists = os.path.lexists(path)
     subject = path if exists else parent
     status = subject.lstat()
-    head = _text(path, 300).split("\n")[0] if path.is_file() else ""
+    head = beginning(path, 300).split("\n")[0] if seen(path.is_file) else ""
     return Place(
         path=named,
         exists=exists,
-        is_folder=path.is_dir(),
+        is_folder=seen(path.is_dir),
         inside=is_inside(path, root),
         mine=status.st_uid == os.geteuid() and (exists or not os.access(parent, os.W_OK)),
         mode=f"{status.st_mode & 0o7777:04o}",
@@ -346,13 +397,21 @@ def names(folder: Path | str) -> list[str]:
         return []
 
 
-def _text(path: Path, most: int) -> str:
+def beginning(path: Path, most: int) -> str:
     """Return how a file begins; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(most).decode(errors="replace")
     except OSError:
         return ""
+
+
+def seen(look: Callable[[], bool]) -> bool:
+    """Whether a look at a path shows it; where we may not look, nothing is seen."""
+    try:
+        return look()
+    except (OSError, ValueError):
+        return False
 
 
 def is_inside(path: Path, root: Path) -> bool:
@@ -365,117 +424,3 @@ def is_inside(path: Path, root: Path) -> bool:
 def shown(path: Path, cwd: Path) -> str:
     """Return a path as a person in this folder would write it."""
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
-
-
-# --- why: the call, its message, what is missing, what should have provided it, what changed since --------------------
-
-INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
-PYTHON_INSTALLED = (".venv", "venv")
-MOST_BYTES = 500_000
-COMMIT = "--format=%h of %cs: %s"
-CHARS = 200
-
-
-class Cause(NamedTuple):
-    says: str
-    evidence: str  # where it is seen
-
-
-def causes(s: Situation, exit_code: int | None, cwd: Path, root: Path) -> tuple[tuple[Cause, ...], str]:
-    """Return the chain of causes, the first being the failure itself, and why it goes no further."""
-    called = one_line(s.call.line or s.call.tool, CHARS)
-    chain = [Cause(f"{called or 'A call'} failed" + (f" with exit code {exit_code}" if exit_code else ""), "the call")]
-    if s.message:
-        chain.append(Cause(f"because: {one_line(s.message, CHARS)}", "its output"))
-    topic = next((topic for topic in TOPICS if s.kind in topic[0]), None)
-    subject = topic[3](s) if topic else ""
-    if topic is None or not subject:
-        return tuple(chain), "the output names nothing that is missing."
-    _, noun, is_so, _, provider = topic
-    chain.append(Cause(f"because {noun} {one_line(subject, CHARS)} is {is_so}", "its output"))
-    found = list(provider(subject, s, cwd, root)) if provider else []
-    unsaid = f"nothing here says what should have provided {one_line(subject, CHARS)}."
-    return (*chain, *found), "nothing here says why." if found else unsaid
-
-
-# --- what should have provided it ---------------------------------------------------------------------------------
-
-
-def _command(name: str, s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
-    if own := s.around.elsewhere.get(name):
-        yield Cause(f"because {Path(own).parent} holds it and is not on PATH", own)
-        return
-    language = next((language for language, known in s.table("installers").items() if name in known), "")
-    if language:
-        yield from _package(name, s, root, root)
-    elif name in s.table("packages"):
-        package = s.table("packages")[name]
-        its = package.get(s.around.manager) or package.get("*") or name
-        says = f"because the package {its}, which holds it, is not installed on this machine"
-        yield Cause(says, "the folders on PATH")
-
-
-def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
-    spelled = re.sub(r"[-_]", "[-_]", re.sub(r"[^\w-]", ".", name))
-    shape = re.compile(rf"(?<![\w-]){spelled}(?![\w-])", re.IGNORECASE)
-    present = [file for file in listed("declare") if (root / file).is_file()]
-    declared = next((file for file in present if shape.search(_text(root / file, MOST_BYTES))), "")
-    if not declared:
-        if present:
-            yield Cause(f"because {', '.join(present)} does not declare {name}", present[0])
-        return
-    folder = next((one for one in INSTALLED.get(declared, PYTHON_INSTALLED) if (root / one).is_dir()), "")
-    if not folder:
-        yield Cause(f"because {declared} declares it, and nothing is installed in this project", declared)
-    elif (root / declared).stat().st_mtime > (root / folder).stat().st_mtime:
-        yield Cause(f"because {declared} declares it and is newer than {folder}", declared)
-    else:
-        yield Cause(f"because {declared} declares it, and {folder} has it not", declared)
-    if commit := said(["git", "log", "-1", COMMIT, f"-S{name}", "--", declared], root):
-        yield Cause(f"since {one_line(commit, CHARS)}", f"git log of {declared}")
-
-
-def _file(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
-    if commit := said(["git", "log", "-1", COMMIT, "--diff-filter=D", "--", f":(literal){name}"], cwd):
-        yield Cause(f"because it was deleted in {one_line(commit, CHARS)}", "git log")
-        return
-    if rule := one_line(said(["git", "check-ignore", "-v", "--", name], cwd).split("\t")[0], CHARS):
-        yield Cause(f"because git ignores it ({rule}), so that no checkout brings it", "git check-ignore")
-    own, folder, seen = Path(name).name, (cwd / name).parent, "the file system"
-    if not folder.is_dir():
-        yield Cause(f"because its folder {one_line(str(Path(name).parent), CHARS)} does not exist either", seen)
-        return
-    examples = [one for one in sorted(names(folder)) if one.startswith(f"{own}.") or one == f"{own}-example"]
-    if examples:
-        yield Cause(f"because only {one_line(examples[0], CHARS)} is there, and nobody made the file from it", seen)
-
-
-def _denied(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
-    subject = next((path for path in (cwd / name, (cwd / name).parent) if path.exists()), None)
-    if subject is None:
-        return
-    status = subject.stat()
-    if os.statvfs(subject).f_flag & os.ST_RDONLY:
-        yield Cause(f"because {one_line(str(subject), CHARS)} is on a read-only file system", "the file system")
-    else:
-        mode = f"{status.st_mode & 0o7777:04o} and its owner is {status.st_uid}; we are {os.geteuid()}"
-        yield Cause(f"because its mode is {mode}", "the file system")
-
-
-def _variable(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
-    shape = rf"\b{re.escape(name)}\b"
-    if file := next((one for one in listed("names_variables") if re.search(shape, _text(root / one, MOST_BYTES))), ""):
-        yield Cause(f"because {file} names it, and nothing loaded that into this call", file)
-
-
-Provider = Callable[[str, Situation, Path, Path], Iterator[Cause]]
-TOPICS: tuple[tuple[frozenset[Kind], str, str, Callable[[Situation], str], Provider | None], ...] = (
-    (frozenset({Kind.COMMAND_NOT_FOUND}), "the command", "missing", reading.command, _command),
-    (frozenset({Kind.DEPENDENCY_MISSING, Kind.MODULE_MISSING, Kind.PACKAGE_NOT_FOUND}), "the package", "missing", reading.package, _package),
-    (frozenset({Kind.FILE_NOT_FOUND}), "the file", "missing", reading.path, _file),
-    (frozenset({Kind.PERMISSION_DENIED}), "the path", "not accessible", reading.path, _denied),
-    (frozenset({Kind.ENVIRONMENT_MISSING}), "the variable", "not set", reading.variable, _variable),
-    (frozenset({Kind.PORT_IN_USE}), "the port", "taken", lambda s: str(reading.port(s) or ""), None),
-    (frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED}), "the server", "not answering as it should", reading.host, None),
-)  # fmt: skip
-"""Kinds of failures, what is missing, how that is said, what names it, and what finds out who should have provided it."""

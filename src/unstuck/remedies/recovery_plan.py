@@ -77,6 +77,7 @@ class Plan(NamedTuple):
     strategies: tuple[Strategy, ...]
     skipped: tuple[tuple[str, str], ...] = ()
     tool: str = ""  # the program or tool that was called, for which experience counts
+    folder: str = ""  # where the call works, seen from where it was made
 
     @property
     def category(self) -> str | None:
@@ -97,10 +98,10 @@ def recovery(situation: Situation, lessons: Lessons, context: str = "") -> Plan:
         except NoWay as reason:
             skipped.append((way.name, one_line(str(reason), REASON_CHARS)))
         else:
-            known = lessons.of(chain.name, way.name, context, tool).blended(way.confidence)
+            known = lessons.rate(chain.name, way.name, context, tool, way.confidence)
             strategies.append(filled._replace(confidence=round(known * filled.confidence, 3)))
     strategies.append(_asking(situation, chain))
-    return Plan(situation.kind, chain.name, context, tuple(strategies), tuple(skipped), tool)
+    return Plan(situation.kind, chain.name, context, tuple(strategies), tuple(skipped), tool, situation.tools.folder)
 
 
 def _filled(situation: Situation, way: Way) -> Strategy:
@@ -197,7 +198,8 @@ def _weighed(situation: Situation, step: Step) -> Step:
 
 def _asking(situation: Situation, chain: Chain) -> Strategy:
     known = blanks(situation)
-    question = re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], ""), chain.ask)
+    unknown = [name for name in re.findall(r"\{(\w+)\}", chain.ask) if not known[name]]
+    question = (situation.catalog.chains["unknown"].ask if unknown else chain.ask).format(**known)
     step = Step(one_line(question, QUESTION_CHARS), Ask(), "An answer")
     return Strategy(ASK, chain.ask_confidence, 1, (Told(step, Rendered(None, {})),))
 

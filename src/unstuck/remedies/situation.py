@@ -57,6 +57,7 @@ class Place(NamedTuple):
     missing_parents: bool = False
     names: tuple[str, ...] = ()  # what that folder holds
     twins: tuple[str, ...] = ()  # files elsewhere in the workspace whose names are like its own, nearest first
+    renamed: str = ""  # what git says that it is called since
 
 
 class Lock(NamedTuple):
@@ -89,10 +90,13 @@ class Surroundings(NamedTuple):
     source: str = ""  # the text of the script or document that cannot be parsed
     parses: Mapping[str, frozenset[str]] = NOTHING_GIVEN  # shell → the texts that it can parse
     free_port: int | None = None
-    free_bytes: int | None = None
+    full: str = ""  # the folder on the fullest of the disks that the call may have written to
+    free_bytes: int | None = None  # there
     ours: tuple[tuple[str, int], ...] = ()  # what is ours to delete, exact paths with their sizes, largest first
     cached: tuple[str, ...] = ()  # files that an earlier download of the same name left
     local_packages: tuple[str, ...] = ()  # packages in folders of the project that hold the missing one
+    modules: frozenset[str] = frozenset()  # what a missing module may be a misspelling of
+    usage: str = ""  # what the program says of its options, where one is unknown to it
     lock: Lock | None = None
     git: GitState | None = None
 
@@ -361,10 +365,16 @@ def path(s: Situation) -> str:
     for text in _said(s):
         for pattern in _paths():
             found = re.search(pattern, text)
-            none = not found or "\0" in found[1] or address(found[1]) or re.fullmatch(shape("no_path"), found[1])
-            if found and not none:
+            if found and not _is_none(found, s.call.line):
                 return found[1]
     return next((file for file, _ in s.where if file), "")
+
+
+def _is_none(found: re.Match[str], line: str) -> bool:
+    """Whether what stands where a path stands in messages is none: an address, or words of the message's own."""
+    name, quoted = found[1], found.string[found.start(1) - 1] in "'\"`\u2018\u201c"
+    words = " " in name and not quoted and name not in line
+    return words or "\0" in name or bool(address(name) or re.fullmatch(shape("no_path"), name))
 
 
 def url(s: Situation) -> Address | None:
@@ -432,20 +442,19 @@ def _groups(s: Situation, name: str) -> Sequence[str]:
 
 
 def blanks(s: Situation) -> dict[str, str]:
-    """Return what fills the blanks of a question."""
+    """Return what fills the blanks of a question, as far as it is known."""
     called = command(s) if s.kind == Kind.COMMAND_NOT_FOUND else s.call.line
     taken = port(s) if s.kind == Kind.PORT_IN_USE else None
-    message = s.message or s.text.strip()[-200:] or "it failed without a word"
     named, home, asked = package(s), home_of(s), url(s) if s.kind == Kind.FILE_NOT_FOUND else None
-    here = s.around.cwd if s.kind == Kind.DISK_FULL and s.around.cwd != "." else f"what this is about: {message}"
+    where = (s.around.full or s.around.cwd) if s.kind == Kind.DISK_FULL else lock(s) or path(s)
     return {
-        "command": called or s.call.tool or "the command",
-        "call": (s.call.line if s.is_command else s.call.tool) or "the command",
-        "tool": s.call.tool or (s.call.words or ("the command",))[0],
-        "path": lock(s) or path(s) or (asked.text if asked else here),
-        "host": host(s) or "the server",
-        "port": f"port {taken}" if taken else "the port",
-        "package": f"{named}, which the project's own {home} does not have" if home else named or "the package",
-        "env": variable(s) or f"what this asks for: {message}",
-        "message": message,
+        "command": called or s.call.tool,
+        "call": s.call.line if s.is_command else s.call.tool,
+        "tool": s.call.tool or (s.call.words or ("",))[0],
+        "path": where or (asked.text if asked else ""),
+        "host": host(s),
+        "port": f"port {taken}" if taken else "",
+        "package": f"{named}, which the project's own {home} does not have" if home else named,
+        "env": variable(s),
+        "message": s.message or s.text.strip()[-200:] or "it failed without a word",
     }
