@@ -101,9 +101,10 @@ NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPOR
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.COMMAND_NOT_FOUND,
-    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY,
+    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.MALFORMED_INPUT,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
+OF_ITSELF = r"(?i)^\W{0,3}(?:[\w./-]{1,40}: |an )?(?:error|fatal|failed|usage|oops|\w*(?:Error|Exception)|no (?:rules?|files?|config\w*|inputs?))\b"
 WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
 """What turns a claim into a wish."""
 DENIED = r"(?i)\b(?:fail|failed|fails|failing|(?:could|did|do|does|is|are|was) ?n[o']t|cannot|unable|blocked|partial\w*|incomplete|still)\b|\[ \]"
@@ -193,7 +194,7 @@ def diagnose(
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
     found = standing(evidence, lines, hits, rules)
-    votes = _votes(found, _noisy(lines, found, rules), for_what, rules)
+    votes = _votes(found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what), for_what, rules)
     if _succeeded(evidence, found, votes, rules):
         return None
     if evidence.exit_code != 0:
@@ -241,10 +242,21 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
     return {line for line, text in texts.items() if any(each.search(text) for each in noise)}
 
 
-def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
+def _reported(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], for_what: Role) -> set[int]:
+    """Return the lines in which a checker tells of the code, not of itself: its words are the code's own."""
+    if for_what not in {"lint", "types", "format"} or evidence.stderr.strip():
+        return set()
+    return {hit.line for hit in hits if not re.search(OF_ITSELF, lines[hit.line].text)}
+
+
+def _votes(
+    hits: Sequence[Hit], noisy: set[int], reported: set[int], for_what: Role, rules: Mapping[str, Rule]
+) -> list[Vote]:
     unloaded = any(_unloaded(rules[hit.rule], for_what) for hit in hits if hit.line not in noisy)
     offline = for_what == "install" and any(rules[hit.rule].proves in OFFLINE for hit in hits if hit.line not in noisy)
-    findings = {hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND}
+    findings = reported | {
+        hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND
+    }
     votes = []
     for hit in hits:
         rule = rules[hit.rule]
