@@ -101,11 +101,15 @@ NOT_LOADED = frozenset({Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPOR
 ABOUT_CODE = frozenset({
     Kind.SYNTAX_ERROR, Kind.MODULE_MISSING, Kind.DEPENDENCY_MISSING, Kind.IMPORT_CYCLE, Kind.FILE_NOT_FOUND,
     Kind.BUILD_BROKEN, Kind.OUT_OF_MEMORY, Kind.DISK_FULL, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.COMMAND_NOT_FOUND,
-    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY,
+    Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.MALFORMED_INPUT,
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
+OF_ITSELF = r"(?i)^\W{0,3}(?:[\w./-]{1,40}: |an )?(?:error|fatal|failed|usage|oops|\w*(?:Error|Exception)|no (?:rules?|files?|config\w*|inputs?))\b"
 WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
 """What turns a claim into a wish."""
+DENIED = r"(?i)\b(?:fail|failed|fails|failing|(?:could|did|do|does|is|are|was) ?n[o']t|cannot|unable|blocked|partial\w*|incomplete|still)\b|\[ \]"
+NOTHING = r"(?i)\b(?:no|0|zero|nothing|none|never|without|previous\w*|fix\w*)\b.{0,40}"
+"""What takes a claim back, and what is said of faults that are gone."""
 MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
 OF_PHASES = frozenset({
     Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
@@ -122,6 +126,7 @@ ALSO_MISSING = {
 }
 """A header that is not installed, or a package that a server does not have, is also a file that was not found."""
 CHECKS = frozenset({Kind.TEST_FAILED, Kind.LINT_FAILED, Kind.TYPES_FAILED, Kind.FORMAT_FAILED, Kind.CHECK_FAILED})
+REFUTE = CHECKS | TESTED | {Kind.BUILD_BROKEN}
 
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
 """What words that only look like a test's verdict are worth where no test runs: steps and downloads fail, too."""
@@ -189,7 +194,7 @@ def diagnose(
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
     found = standing(evidence, lines, hits, rules)
-    votes = _votes(found, _noisy(lines, found, rules), for_what, rules)
+    votes = _votes(found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what), for_what, rules)
     if _succeeded(evidence, found, votes, rules):
         return None
     if evidence.exit_code != 0:
@@ -198,9 +203,7 @@ def diagnose(
         votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
-    said = [hit.line for hit in found if rules[hit.rule].proves == "claim"]
-    claims = [line for line in said if not re.search(WISHED, lines[line].text)]
-    return _told(_refuted_claim(chosen, claims), lines, found, rules)
+    return _told(_refuted_claim(chosen, _claimed(lines, found, rules)), lines, found, rules)
 
 
 # --- evidence to votes ------------------------------------------------------------------------------------
@@ -239,10 +242,21 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
     return {line for line, text in texts.items() if any(each.search(text) for each in noise)}
 
 
-def _votes(hits: Sequence[Hit], noisy: set[int], for_what: Role, rules: Mapping[str, Rule]) -> list[Vote]:
+def _reported(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], for_what: Role) -> set[int]:
+    """Return the lines in which a checker tells of the code, not of itself: its words are the code's own."""
+    if for_what not in {"lint", "types", "format"} or evidence.stderr.strip():
+        return set()
+    return {hit.line for hit in hits if not re.search(OF_ITSELF, lines[hit.line].text)}
+
+
+def _votes(
+    hits: Sequence[Hit], noisy: set[int], reported: set[int], for_what: Role, rules: Mapping[str, Rule]
+) -> list[Vote]:
     unloaded = any(_unloaded(rules[hit.rule], for_what) for hit in hits if hit.line not in noisy)
     offline = for_what == "install" and any(rules[hit.rule].proves in OFFLINE for hit in hits if hit.line not in noisy)
-    findings = {hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND}
+    findings = reported | {
+        hit.line for hit in hits if rules[hit.rule].proves == "finding" and rules[hit.rule].strength >= FOUND
+    }
     votes = []
     for hit in hits:
         rule = rules[hit.rule]
@@ -363,10 +377,20 @@ def _rank(place: int, vote: Vote) -> tuple[int, int, int]:
     return (-vote.weight, -line if vote.last else line, place)
 
 
-def _refuted_claim(votes: list[Vote], claims: Sequence[int]) -> list[Vote]:
+def _claimed(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> int | None:
+    """Return where success is claimed before anything is checked: in no wish, and in a text that does not take it back."""
+    ruled = (place for place, line in enumerate(lines) if place and line.text.startswith(("---", "===")))
+    strong = (hit.line for hit in hits if rules[hit.rule].proves in KINDS and rules[hit.rule].strength >= FOUND)
+    check = min(next(ruled, len(lines)), next(strong, len(lines)))
+    said = [hit.line for hit in hits if hit.line < check and rules[hit.rule].proves == "claim"]
+    denied = said and any(re.search(DENIED, re.sub(NOTHING, "", line.text)) for line in lines[:check])
+    return None if denied else next((line for line in said if not re.search(WISHED, lines[line].text)), None)
+
+
+def _refuted_claim(votes: list[Vote], claim: int | None) -> list[Vote]:
     """Call a failed check below a claim of success a claim refuted."""
     first = votes[0]
-    if first.kind in CHECKS | {Kind.BUILD_BROKEN} and first.hit and claims and min(claims) < first.hit.line:
+    if first.kind in REFUTE and claim is not None and (not first.hit or claim < first.hit.line):
         return [first._replace(kind=Kind.CLAIM_REFUTED), *votes]
     return votes
 

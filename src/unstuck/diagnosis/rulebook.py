@@ -17,6 +17,7 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
+from unstuck.tools import of_system
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -45,7 +46,8 @@ class Rulebook:
         if not any(rules[hit.rule].strength >= OWN_WORDS and rules[hit.rule].proves in KINDS for hit in hits):
             from unstuck.diagnosis.wording import read  # noqa: PLC0415  # not where a tool's own words are enough
 
-            hits, rules = [*hits, *read(texts, self._words, evidence.exit_code)], self._with_words
+            said = read(texts, self._words, evidence.exit_code, guess=not of_system(evidence.command))
+            hits, rules = [*hits, *said], self._with_words
         judged = judge(evidence, found, hits, rules)
         return replace(judged, evidence=evidence) if judged is not None else None
 

@@ -65,7 +65,7 @@ def rules_of(words: Words) -> Iterator[Rule]:
             yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=asked)
 
 
-def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[Hit]:
+def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bool = True) -> Iterator[Hit]:
     """Say what plain lines tell in ordinary words: the surest passage decides."""
     best: tuple[float, str, int] | None = None
     for place, text in _passages(lines):
@@ -77,7 +77,7 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None) -> Iterator[
     sure, name, place = best
     if exit_code == 0 and sure >= CERTAIN:
         yield Hit(f"admits.{name}", place)
-    elif exit_code != 0 and sure >= GUESS:
+    elif exit_code != 0 and sure >= (GUESS if guess else SURE):
         yield Hit(f"{'words' if sure >= SURE else 'perhaps'}.{name}", place)
 
 

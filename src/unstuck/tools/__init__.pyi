@@ -9,6 +9,7 @@ from unstuck.tools.detecting import way_around as way_around
 from unstuck.tools.roles import Role as Role
 from unstuck.tools.roles import answers as answers
 from unstuck.tools.roles import effect as effect
+from unstuck.tools.roles import of_system as of_system
 from unstuck.tools.roles import only_checks as only_checks
 from unstuck.tools.roles import role as role
 from unstuck.tools.roles import role_of as role_of
