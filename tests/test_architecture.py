@@ -42,7 +42,7 @@ def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() ->
     offenders = [
         f"{module.name} → {used.name}"
         for module in MODULES.values()
-        if module.is_edge and module.room not in ROOTS
+        if module.is_edge and module.room not in ROOTS and module.name != "unstuck.testing"
         for used in module.uses
         if used.is_edge and used.room not in {module.room, "", *GROUND} and (module.room, used.room) not in SAME_STAGE
     ]

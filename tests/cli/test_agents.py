@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.world import FakeClock
 
 from unstuck import compose
 from unstuck.journal.event import Acted, Entry, Options
 from unstuck.journal.run_state import RunState
+from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -74,13 +74,13 @@ def cast(project: "Project") -> Cast:
 DYING = """
 import os, signal, sys, time
 from unstuck import compose
-from unstuck.process import SystemClock
+from unstuck.testing import FakeClock
 
-class Doomed(SystemClock):
+class Doomed(FakeClock):
     def wait(self, seconds):
         os.kill(os.getpid(), signal.SIGKILL)
 
-compose.open_run("tasks.md", agents=["mine"], clock=Doomed()).go()
+compose.open_run("tasks.md", agents=["mine"], clock=Doomed(time=time.time())).go()
 """
 
 

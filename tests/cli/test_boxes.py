@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.project import LIMITS
-from tests.world import FakeClock
 
 from unstuck import compose
 from unstuck.diagnosis.kinds import KINDS
 from unstuck.journal.run_state import RunState
+from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
     from tests.project import Project, Step
@@ -157,15 +157,13 @@ QUOTA = "Claude AI usage limit reached|{at}"
 DIES_WAITING = """
     import os, signal, sys
     from unstuck import compose
+    from unstuck.testing import FakeClock
 
-    class Doomed:
-        def now(self):
-            return float(sys.argv[2])
-
+    class Doomed(FakeClock):
         def wait(self, seconds):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    compose.open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed()).go()
+    compose.open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed(float(sys.argv[2]))).go()
 """
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.project import LIMITS
-from tests.world import FakeClock
 
 from unstuck import compose
+from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -156,7 +156,9 @@ def test_a_change_of_mind_is_told_by_name_and_takes_no_other_tasks_work_for_this
     assert "begins again with the work at refs/unstuck/snapshots/" in stuck.ask("undo").out
 
 
-def test_after_a_change_of_mind_a_task_is_tried_anew_and_what_came_home_is_not_told_to_be_away(stuck: "Project") -> None:
+def test_after_a_change_of_mind_a_task_is_tried_anew_and_what_came_home_is_not_told_to_be_away(
+    stuck: "Project",
+) -> None:
     assert stuck.ask("skip", "1.2").code == 0
     assert "Everything is on your branch main." in stuck.unstuck("resume").out
     assert stuck.ask("undo").code == 0

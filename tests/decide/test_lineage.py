@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.world import Part, World
 
 from unstuck.decide.action import Accept, Amend, Escalate, Fix, Halt
 from unstuck.decide.past import commit_of, done_by_others
@@ -16,6 +15,7 @@ from unstuck.journal.smart_ralph import final_of
 from unstuck.line.schedule import blocked, startable
 from unstuck.plans import tasks_md
 from unstuck.plans.plan import Check, Task
+from unstuck.testing import Part, World
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"
 E2E = "- [ ] 2.1 Work\n- [ ] VE1 E2E startup\n- [ ] VE2 E2E check\n- [ ] VE3 E2E cleanup\n- [ ] VF Original issue\n"

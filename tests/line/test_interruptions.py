@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import pytest
-from tests.world import MemoryJournal
 
 from unstuck.decide.action import Accept, Escalate
 from unstuck.journal.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
@@ -24,6 +23,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.line.recorder import Recorder
 from unstuck.plans.plan_file import OpenPlan, runnable_in
 from unstuck.process.ancestry import birth, host
+from unstuck.testing import MemoryJournal
 
 if TYPE_CHECKING:
     from tests.line.conftest import World

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.world import MemoryJournal, Part, World
 
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.journal.event import Decided, Request, RunEnded, SessionEnded
 from unstuck.journal.run_state import RunState, fold
 from unstuck.plans.plan import Check, Task
+from unstuck.testing import MemoryJournal, Part, World
 
 GREEN = Part(work="right")
 RED = Part(work="wrong")

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.world import MemoryJournal, Part, World
 
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended, Outcome
@@ -14,6 +13,7 @@ from unstuck.journal.task_state import SETTLED
 from unstuck.line.schedule import blocked, due, settled, startable, waits
 from unstuck.plans.plan import Check, Task, beside
 from unstuck.ports import Assignment
+from unstuck.testing import MemoryJournal, Part, World
 
 RIGHT, WRONG = Part(work="right"), Part(work="wrong")
 ROOM = 3

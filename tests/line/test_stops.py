@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from tests.world import MemoryJournal, Part, World
-
 from unstuck.decide.policy import Limits
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.plans.plan import Check, Task
+from unstuck.testing import MemoryJournal, Part, World
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))
 OTHER = Task(id="1.2", title="Two", checks=(Check(command="also"),))

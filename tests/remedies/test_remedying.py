@@ -39,7 +39,7 @@ class Played:
         kind = kinds[evidence.stdout]
         return Diagnosis(kind=kind, confidence=1.0, message=evidence.stdout) if kind else None
 
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # the port's signature
         return None
 
 

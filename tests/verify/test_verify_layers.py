@@ -1,12 +1,12 @@
 """The predecessor's layers before a task counts as done: no contradiction, a signal, and work that stands up to a look."""
 
 import pytest
-from tests.world import Part, World
 
 from unstuck.agents.claims import claim, statement
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended
 from unstuck.plans.plan import Check, Task
+from unstuck.testing import Part, World
 
 PHRASES = ("requires manual", "cannot be automated", "could not complete", "needs human", "manual intervention")
 

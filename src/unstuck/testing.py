@@ -1,4 +1,4 @@
-"""The ports of the engine without a world, for tests of policies, stages and interruptions.
+"""Edge: The engine's ports without a world: for tests of your own agents, policies and surfaces.
 
 A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
 
@@ -98,10 +98,10 @@ class Paper:
 class NoJudge:
     """Has no opinion: what the engine itself knows must do."""
 
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
+    def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # the port's signature
         return None
 
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:
+    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # nothing was found
         return None
 
 
