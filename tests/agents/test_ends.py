@@ -996,6 +996,14 @@ def test_a_warning_about_a_limit_is_no_limit_and_a_refusal_names_its_end() -> No
     assert (refused.end, refused.resets_at) == ("rate_limited", 1794790800.0)
 
 
+def test_an_event_written_into_the_middle_of_another_one_is_found() -> None:
+    torn = '{"type":"assistant","message":{"content":[{"type":"text","text":"par' + J(
+        {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794790800}},
+        separators=(",", ":"),
+    )
+    assert read(formats()["claude"], [START, torn], [], code=1).resets_at == 1794790800.0
+
+
 def test_a_claim_of_failure_needs_its_marker() -> None:
     said = [
         START,

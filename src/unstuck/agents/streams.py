@@ -7,10 +7,11 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from unstuck.agents.claims import asks, statement
 from unstuck.agents.faults import fault, later
@@ -32,6 +33,7 @@ BY_SIGNAL = {124, 130, 137, 143}
 LONGEST_LINE = 4_000_000
 SIDE_LINES = 400
 """So many of the last lines beside the stream are looked at."""
+EVENT = '{"type":'
 LAST_SECOND = 10**11
 """In the year 5138: more are milliseconds, or no time at all."""
 
@@ -205,12 +207,13 @@ def read(
 
 
 def event_of(line: str) -> Event | None:
-    """Return the JSON object that a line is; None for any other line."""
+    """Return the JSON object that a line is, or ends with where something else was printed into it; None for any other."""
     bare = line.strip()
-    try:
-        return json.loads(bare) if bare.startswith("{") and len(bare) <= LONGEST_LINE else None
-    except (ValueError, RecursionError):
-        return None
+    for start in (0, bare.rfind(EVENT)):  # a text inside of an event has its quotes escaped: it is not taken for one
+        if start >= 0 and bare.startswith("{", start) and len(bare) <= LONGEST_LINE:
+            with suppress(ValueError, RecursionError):
+                return cast("Event", json.loads(bare[start:]))
+    return None
 
 
 def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None) -> Fault | None:

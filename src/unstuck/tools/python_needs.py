@@ -5,7 +5,7 @@ import configparser
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from unstuck.tools.toolchains import Setup, Toolchain
 
 VENVS = (".venv", "venv")
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+_OWN_EXTRAS = re.compile(r"^\s*[\w.-]+\[([\w.,\s-]+)\]\s*$")
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?(?:\s*[<>=!~]=?[\w.*,<>=!~ ]*)?")
 """A requirement that means the same to everybody: no variable of tox's, no option, no address."""
 _CARET = re.compile(r"([\^~])\s*(\d+(?:\.\d+)*)")
@@ -109,8 +110,22 @@ def _installed(root: Path) -> frozenset[str]:
 
 
 def _extras(document: Mapping[str, Any]) -> Listed:
-    listed = _table(document.get("project", {}).get("optional-dependencies"))
-    return {name: _requirements(held) for name, held in listed.items()}
+    project = document.get("project", {})
+    listed = {name: _requirements(held) for name, held in _table(project.get("optional-dependencies")).items()}
+    poetry = _table(document.get("tool", {}).get("poetry", {}).get("extras"))
+    listed |= {name: _requirements(held) for name, held in poetry.items()}
+    own = str(project.get("name", ""))
+    return {name: tuple(_spread(held, listed, own)) for name, held in listed.items()}
+
+
+def _spread(held: Iterable[str], listed: Listed, own: str) -> Iterator[str]:
+    """Follow an extra that names other extras of the project itself."""
+    for one in held:
+        inner = _OWN_EXTRAS.match(one)
+        if inner and own and _name(one) == _name(own):
+            yield from (other for name in inner[1].split(",") for other in listed.get(name.strip(), ()))
+        else:
+            yield one
 
 
 def _groups(document: Mapping[str, Any]) -> Mapping[str, Listed]:
