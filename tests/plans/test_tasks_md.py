@@ -309,6 +309,11 @@ def test_a_task_without_a_title_is_a_problem_unless_it_has_an_id() -> None:
     assert [concern.message for concern in plan.concerns] == ["Task 1.1 has no title."]
 
 
+def test_a_fix_of_an_unknown_task_is_a_concern() -> None:
+    concerns = read("- [ ] 1.2.1 [FIX 1.2] Fix\n  - **Verify**: `make`\n").concerns
+    assert [concern.message for concern in concerns] == ["Task 1.2.1 fixes task 1.2, which is not in the plan."]
+
+
 # --- blocks and literal text ------------------------------------------------------------------------
 
 
@@ -359,11 +364,19 @@ def test_what_never_ends_and_hides_a_task_is_a_problem(opener: str, message: str
     assert [(problem.message, problem.line) for problem in plan.problems] == [(message, 3)]
 
 
-@pytest.mark.parametrize("opener", ["  ```sh", "  <!-- off", "  cat <<EOF"])
-def test_what_does_not_end_inside_a_task_hides_nothing(opener: str) -> None:
+@pytest.mark.parametrize(
+    ("opener", "message"),
+    [
+        ("  ```sh", "The code block that begins on line 3 is not closed before line 4."),
+        ("  <!-- off", "The comment that begins on line 3 does not end; it is read as text."),
+        ("  cat <<EOF", "The here-document <<EOF on line 3 does not end; it is read as text."),
+    ],
+)
+def test_what_does_not_end_inside_a_task_hides_nothing_and_is_a_concern(opener: str, message: str) -> None:
     plan = read(f"- [ ] 1.1 A\n  - **Verify**: `make`\n{opener}\n- [ ] 1.2 B\n  - **Verify**: `make`\n")
     assert [task.id for task in plan.tasks] == ["1.1", "1.2"]
     assert plan.problems == ()
+    assert [(concern.message, concern.line) for concern in plan.concerns] == [(message, 3)]
 
 
 def test_a_heredoc_that_is_only_mentioned_does_not_reach_to_the_next_real_one() -> None:
@@ -631,8 +644,8 @@ def test_tasks_that_share_a_file_are_not_in_one_group() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"\x7fELF\x02\x00\x00- [ ] 1.1 A\n", "- [ ] 1.1 A\n".encode("utf-16")],
-    ids=["binary", "utf-16"],
+    [b"\x7fELF\x02\x00\x00- [ ] 1.1 A\n", "- [ ] 1.1 A\n".encode("utf-16"), bytes(range(128, 256)) * 4],
+    ids=["binary", "utf-16", "no UTF-8 at all"],
 )
 def test_a_file_that_is_not_text_is_a_problem(content: bytes) -> None:
     plan = read(tasks_md.decode(content))

@@ -53,6 +53,7 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.flat = _LONE_CR.sub("\n", text)
         """The text with every lone CR as LF: the same places, but only one end of line to look for."""
+        self.concerns: list[Problem] = []
         self.problems: list[Problem] = []
         self.unended = len(text)
         """Where a code block or a comment begins that never ends."""
@@ -106,11 +107,20 @@ class Scanner:
                 inner = self._heredoc(before)
                 at = (inner.end if inner else self._line_end(before)) - 1
                 continue
-            return Stretch(line, start, heading or found.start() + 1, "code")  # it ends with its list item
+            return self._cut(Stretch(line, start, heading or found.start() + 1, "code"), mark)
         if heading:
-            return Stretch(line, start, heading, "code")
+            return self._cut(Stretch(line, start, heading, "code"), mark)
         self._never_ends("code block", line, start, f"Close it with a {mark} line.")
         return Stretch(line, start, len(self.flat), "code")
+
+    def _cut(self, code: Stretch, mark: str) -> Stretch:
+        """End a fence together with the list item it stands in."""
+        self._concern(
+            f"The code block that begins on line {code.line} is not closed before line {self.number(code.end)}.",
+            code.line,
+            f"Close it with an indented {mark} line.",
+        )
+        return code
 
     def _comment(self, start: int, opened: int, *, in_list: bool) -> Stretch | None:
         line = self.number(start)
@@ -118,9 +128,11 @@ class Scanner:
         end = self.flat.find("-->", opened - 2, another if another >= 0 else len(self.flat))
         if end >= 0:
             return Stretch(line, start, self._line_end(end), "comment")
+        hint = "End it with -->."
         if in_list:
+            self._concern(f"The comment that begins on line {line} does not end; it is read as text.", line, hint)
             return None
-        self._never_ends("comment", line, start, "End it with -->.")
+        self._never_ends("comment", line, start, hint)
         return Stretch(line, start, len(self.flat), "comment")
 
     def _heredoc(self, start: int) -> Stretch | None:
@@ -133,6 +145,12 @@ class Scanner:
             following = bisect_right(marks, (end - 1, True))
             if following < len(marks) and marks[following][1]:
                 end = self._line_end(marks[following][0])
+            elif word.isupper() and len(word) > 1:
+                self._concern(
+                    f"The here-document <<{word} on line {line} does not end; it is read as text.",
+                    line,
+                    f"End it with a line that holds only {word}.",
+                )
         if end == begin:
             return None
         while _LEFTOVER.match(self.flat, end):
@@ -157,6 +175,9 @@ class Scanner:
         if hidden:
             tasks = "a line that looks like a task" if hidden == 1 else f"{hidden} lines that look like tasks"
             self.problems.append(Problem(message=f"{message} and hides {tasks}.", line=line, hint=hint))
+
+    def _concern(self, message: str, line: int, hint: str) -> None:
+        self.concerns.append(Problem(message=message, line=line, hint=hint))
 
     def _line_end(self, at: int) -> int:
         """Return where the line after the one at `at` begins."""
@@ -249,7 +270,7 @@ class Reading:
         self.scanner = Scanner(text)
         self.flat = self.scanner.flat
         self.title = ""
-        self.concerns: list[Problem] = []
+        self.concerns = self.scanner.concerns
         self.problems = self.scanner.problems
         self._section = 0
         self._found: list[Block] = []

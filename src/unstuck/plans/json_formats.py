@@ -216,14 +216,21 @@ def _odd_subtask(subtask: Item) -> Iterator[Problem]:
 
 
 def _before(phase: Item, phases: Sequence[Item], problems: list[Problem]) -> tuple[str, ...]:
-    """Return the subtasks of the phases that this one depends on; an empty phase is complete."""
+    """Return the subtasks of the phases that this one depends on; an empty phase passes on what it waits for itself."""
     found: dict[str, None] = {}
-    for name in phase.depends_on:
+    seen, waiting = {id(phase)}, list(phase.depends_on)
+    for name in waiting:  # grows while it is walked
         needed = [one for one in phases if name in (word(one.raw.get("id"), one.raw.get("phase_id")), one.id)]
-        if not needed:
+        if not needed and name in phase.depends_on:
             message = f"{phase.title} depends on an unknown phase {name!r}."
             problems.append(Problem(message=message, hint="Correct the id, or add the phase."))
-        found.update(dict.fromkeys(one.id for other in needed for one in other.parts))
+        for other in needed:
+            if other is phase:
+                problems.append(Problem(message=f"{phase.title} depends on itself.", hint="Remove that dependency."))
+            elif id(other) not in seen:
+                seen.add(id(other))
+                found.update(dict.fromkeys(one.id for one in other.parts))
+                waiting += () if other.parts else other.depends_on
     return tuple(found)
 
 

@@ -236,6 +236,7 @@ class Document:
     def __init__(self, text: str) -> None:
         self.text = _UNFIT.sub("\ufffd", text)
         scanner = Scanner(self.text)
+        self.concerns: list[Problem] = scanner.concerns
         self.problems: list[Problem] = scanner.problems
         texts = scanner.seen.split("\n")
         starts = accumulate((len(text) + 1 for text in texts), initial=0)

@@ -86,10 +86,6 @@ class _Found:
     def wrong(self, part: str, line: int, message: str, hint: str) -> None:
         self.problems.append(_in_part(Problem(message=message, line=line, hint=hint), part))
 
-    def same(self, part: "Part", line: int, one: str, other: str, name: str) -> None:
-        message = f"The phases {one} and {other} have the same id {name}: only letters and digits count."
-        self.wrong(part.name, line, message, "Give each phase an id of its own.")
-
     def odd(self, part: str, line: int, message: str, hint: str) -> None:
         self.concerns.append(_in_part(Problem(message=message, line=line, hint=hint), part))
 
@@ -136,6 +132,7 @@ def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequ
     for part, document in documents:
         _read_sections(found, part, document, runnable)
         found.problems += [_in_part(one, part.name) for one in document.problems]
+        found.concerns += [_in_part(one, part.name) for one in document.concerns]
     order = tuple(found.phases)
     tasks = tuple(_task(phase, order) for phase in found.phases.values())
     if not found.overview and tasks:
@@ -182,7 +179,17 @@ def _read_row(found: _Found, part: Part, row: Row) -> None:
     phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=row)
     first = found.phases.setdefault(name, phase)
     if first is not phase:
-        found.same(part, row.line, first.raw, shown, name)
+        again = f"Phase {shown} is listed twice; line {first.line} has it first."
+        found.wrong(part.name, row.line, _same_id(first.raw, shown, name) or again, OWN_ID)
+
+
+OWN_ID = "Give each phase an id of its own."
+
+
+def _same_id(one: str, other: str, name: str) -> str:
+    """Say that two phases which are written differently have one id; empty if they are written alike."""
+    told = f"The phases {one} and {other} have the same id {name}: only letters and digits count."
+    return told if one.casefold() != other.casefold() else ""
 
 
 def _read_tools(found: _Found, table: Table) -> None:
@@ -205,7 +212,9 @@ def _read_sections(found: _Found, part: Part, document: Document, runnable: Runn
                 message = f"Phase {section.raw} has a section and no row in the overview."
                 found.odd(part.name, section.line, message, "Add a row for it, or remove the section.")
         elif phase.section is not None:
-            found.same(part, section.line, phase.section.raw, section.raw, section.id)
+            again = f"Phase {section.raw} has two sections; line {phase.section.line} has the first."
+            message = _same_id(phase.section.raw, section.raw, section.id) or again
+            found.wrong(part.name, section.line, message, OWN_ID)
             continue
         phase.section = section
         phase.name = phase.name or section.name

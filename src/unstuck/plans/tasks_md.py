@@ -19,6 +19,7 @@ from unstuck.tools import Runnable
 FORMAT = "tasks.md"
 
 LARGEST_GROUP = 5
+_DAMAGED_SHARE = 10
 _LOOKS_LIKE_ONE = re.compile(
     r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([A-Za-z][A-Za-z _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
@@ -93,7 +94,7 @@ def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -
     blocks = reading.blocks()
     name_tasks(blocks, known)
     read_all(reading.scanner, blocks, runnable)
-    remarks = chain(unverified(blocks), _overlooked(reading.flat, blocks))
+    remarks = chain(unverified(blocks), _unknown_originals(blocks), _overlooked(reading.flat, blocks))
     return Boxes(blocks, blocks, reading.title, chain(reading.concerns, remarks), reading.problems)
 
 
@@ -156,6 +157,9 @@ def not_text(text: str) -> Iterator[Problem]:
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
         yield Problem(message=f"{NOT_TEXT}: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
+    elif len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
+        message = f"{NOT_TEXT}: {len(found)} of its bytes are not UTF-8."
+        yield Problem(message=message, line=1, hint="Save it as UTF-8.")
 
 
 def _damage(text: str) -> Iterator[Problem]:
@@ -232,3 +236,11 @@ def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
                     line=flat.count("\n", 0, found.start()) + 2,
                     hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
                 )
+
+
+def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:
+    known = {None, *(block.id for block in blocks)}
+    for block in blocks:
+        if block.fixes not in known:
+            message = f"Task {block.id} fixes task {block.fixes}, which is not in the plan."
+            yield block.problem(message, "Correct the id after FIX.")
