@@ -1,5 +1,6 @@
 """Edge: The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
+import codecs
 import errno
 import io
 import os
@@ -25,6 +26,9 @@ RUNNING = ("run", "go", "demo")
 """Commands that another one goes on with; every other is tried again itself."""
 NO_ROOM = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 """What a machine has against a write: no fault of ours, wherever we meet it."""
+
+PLAIN = dict(zip("✔✘↷⊘‖▶⚙⏳·", "+x>-=>*~.", strict=True)) | {"…": "...", "→": "->"}
+"""What stands for our signs on a terminal that does not know them."""
 
 EXAMPLES = """
 Examples:
@@ -175,6 +179,17 @@ def run_cli(arguments: Sequence[str]) -> int:
 
 def _print_anything() -> None:
     """Let file names that are no text, and terminals without UTF-8, cost a character and never the message."""
+    codecs.register_error("unstuck", _substitute)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="unstuck")
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(char: str) -> str:
+    return PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode()
