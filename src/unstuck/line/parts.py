@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from unstuck import ports
-from unstuck.checkouts import Checkouts
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy
 from unstuck.diagnosis import Failure, set_up_failed
@@ -147,7 +146,7 @@ class Bench:
 
     run: str
     record: Recorder
-    workspace: Checkouts
+    workspace: ports.Checkouts
     processes: ports.Processes
     agents: Mapping[str, ports.Agent]
     tasks: dict[str, Task]
