@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
-from unstuck.compose.by_hand import bench_aside, first_checking_slot
+from unstuck.compose.by_hand import bench_aside, first_checking_slot, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
@@ -22,7 +22,7 @@ from unstuck.decide import resolved
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Repository, find
 from unstuck.journal import CheckResult, Options, asked_by
-from unstuck.line import Interrupted, Stopper
+from unstuck.line import Stopper
 from unstuck.plans import Check, CheckKind, open_plan
 from unstuck.process import put
 from unstuck.tell import counted, one_line
@@ -114,7 +114,7 @@ def unproven(stack: Stack) -> Proof:
 
 def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
     """Set a slot up and run the gates; where the set-up fails, with copies of what the user's checkout has instead."""
-    with first_checking_slot(repository) as slot:
+    with first_checking_slot(repository) as slot, told_as_errors():
         try:
             return _in_slot(repository, stack, slot, stopper, seen)
         except NotSetUp as error:
@@ -123,8 +123,6 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
             bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
             bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(why, *bare.notes))
             return _in_slot(repository, bare, slot, stopper, seen)
-        except Interrupted as error:
-            raise KeyboardInterrupt from error
 
 
 def _in_slot(
@@ -277,7 +275,7 @@ class Trial:
     """Whether it worked in a sandbox."""
 
 
-def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
+def check_agent(cwd: Path, name: str) -> Trial:
     """Let the agent do one small task in a scratch repository, with one attempt."""
     config = config_here(cwd)
     config = Config(agents=config.agents, limits=config.limits, sandbox=config.sandbox)
@@ -286,7 +284,7 @@ def check_agent(cwd: Path, name: str, watcher: Watcher | None = None) -> Trial:
         plan_file = open_plan(plan, None, root=repository.root)
         wanted = Options(agents=(name,), max_attempts=1, quota="exit")
         options = resolved(wanted, config, asked_by(plan_file))
-        run = Run(repository, config, plan_file, options, watcher or Watcher())
+        run = Run(repository, config, plan_file, options, Watcher())
         run.go()
         task = run.state.tasks["1.1"]
         outcome = task.current.outcome if task.attempts else None

@@ -84,11 +84,7 @@ class Surgery(NamedTuple):
 
     @property
     def context(self) -> str:
-        try:
-            names = set(os.listdir(self.root))  # noqa: PTH208  # bare names
-        except OSError:
-            names = set()
-        stack = next((stack for file, stack in STACKS.items() if file in names), "")
+        stack = next((stack for file, stack in STACKS.items() if (self.root / file).exists()), "")
         return "/".join(part for part in (stack, self.task_type) if part)
 
     def run(

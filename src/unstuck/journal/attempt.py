@@ -90,10 +90,6 @@ class Counts:
     failed: int = 0
     skipped: int = 0
 
-    @property
-    def total(self) -> int:
-        return self.passed + self.failed + self.skipped
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:

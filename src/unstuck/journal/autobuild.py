@@ -13,7 +13,6 @@ from unstuck.journal.event import Inherited, PastAttempt, PastCommit, PastTask
 from unstuck.plans import Plan, Task, named
 
 FOLDER = ".autobuild"
-MOST_BYTES = 8 * 1024 * 1024
 COMPLETE = ("complete", "completed")
 ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
 """An attempt's error, in either of the two shapes that these files have."""
@@ -121,10 +120,8 @@ def inherited(plan: Path, *more: Path) -> Inherited | None:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    """Read an object; a file that is none, or too large for one of these, holds nothing."""
+    """Read an object; a file that is none holds nothing."""
     try:
-        if file.stat().st_size > MOST_BYTES:
-            return {}
         content = json.loads(file.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError):
         return {}
