@@ -198,8 +198,9 @@ def problem(schema: Any, depth: int = 0) -> str:
         return f"there is no type {unknown[0]!r}"
     if not depth and (kinds not in (None, "object") or set(schema).isdisjoint(listed("schema_words"))):
         return "it says nothing about arguments (`type`, `properties`)"
-    if not isinstance(properties, Mapping) or not isinstance(required, list):
-        return "`properties` is no object, or `required` no list"
+    names = isinstance(required, list) and all(isinstance(name, str) for name in required)
+    if not isinstance(properties, Mapping) or not names:
+        return "`properties` is no object, or `required` no list of names"
     for name, part in properties.items() if depth < MOST_DEPTH else ():
         if not isinstance(part, bool) and (why := problem(part, depth + 1)):
             return f"{name}: {why}"
