@@ -265,7 +265,10 @@ def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
     manifest = "".join(
         text_of(root / name)[:LARGEST] for name in ("package.json", "pyproject.toml", "requirements.txt")
     )
-    tools = {kind: _tool_named(names, commands.get(kind, ""), manifest) for kind, names in table["tools"].items()}
+    tools = {
+        kind: next((name for name in names if name in commands.get(kind, "")), None)
+        for kind, names in table["tools"].items()
+    }
     frameworks = table["frameworks"]
     return {
         "language": next((name for file, name in table["languages"] if (root / file).is_file()), None),
@@ -281,8 +284,3 @@ def commands(gates: Sequence[Check]) -> dict[str, str | None]:
     """Return the gates by the names that autobuild's files give them."""
     found = {gate.kind: gate.command for gate in gates}
     return {name: found.get(kind) for kind, name in NAMES.items()}
-
-
-def _tool_named(names: Sequence[str], command: str, manifest: str) -> str | None:
-    asked = next((name for name in names if name in command), None)
-    return asked or next((name for name in names if f'"{name}"' in manifest), None)
