@@ -99,12 +99,19 @@ def is_overview(table: Table) -> bool:
     return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
 
 
+_ROW = re.compile(
+    r"^[ \t]*\|?[ \t]*\**Phase\**[ \t]*\|[^\n]*\b(?:Depends[ \t]+On|Parallel[ \t]+With)\b", re.MULTILINE | re.IGNORECASE
+)
+
+
 def looks_like(text: str, *, named_tasks: bool = False) -> bool:
-    """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former."""
-    if "|" not in text and "\n>" not in f"\n{text}":
+    """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former in English."""
+    if "|" in text and _ROW.search(text):
+        return True
+    if named_tasks or ("|" not in text and "\n>" not in f"\n{text}"):
         return False  # without a table or a quotation there is none, and the words of all languages are not needed
     column, head, fact = _shapes()
-    sections = not named_tasks and head.search(text) is not None and fact.search(text) is not None
+    sections = head.search(text) is not None and fact.search(text) is not None
     tables = filter(is_overview, Document(text).tables() if not sections and column.search(text) else ())
     return sections or any(name in table.columns for table in tables for name in (*DEPENDS, *PARALLEL))
 
