@@ -247,7 +247,6 @@ def test_a_result_is_found(text: str) -> None:
         status="complete",
         tasks_total=3,
         tasks_completed=2,
-        gates=(("lint", True), ("test", False)),
         created=("a.py",),
         modified=(),
     )

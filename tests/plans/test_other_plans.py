@@ -179,7 +179,7 @@ def test_the_subtasks_of_a_task_that_a_person_put_aside_are_left_alone(tmp_path:
     path = put(tmp_path, "tasks.json", plan)
     read = open_plan(path).read()
     assert [task.id for task in read.tasks if task.skipped] == ["2.1", "2.2", "3"]
-    assert "Task 2.1 is part of 2, which is cancelled and is left alone." in [one.message for one in read.concerns]
+    assert "Task 2 is cancelled; 2.1 is left alone." in [one.message for one in read.concerns]
     open_plan(path).mark({"1": "complete", "2.1": "skipped", "2.2": "skipped"})
     assert json.loads(path.read_text())["master"]["tasks"][1] == plan["master"]["tasks"][1]
 

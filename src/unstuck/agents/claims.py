@@ -49,7 +49,6 @@ class Result:
     status: Literal["complete", "failed"]
     tasks_total: int
     tasks_completed: int
-    gates: tuple[tuple[str, bool], ...]
     created: tuple[str, ...]
     modified: tuple[str, ...]
     error_type: str = ""
@@ -382,7 +381,7 @@ def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
     for name, sorts in _SHAPE:
         if not isinstance(value.get(name, ...), sorts):
             return Unreadable(f'"{name}" of the result is missing, or of another type')
-    status, tasks, gates, files = (value[name] for name in ("status", "tasks", "quality_gates", "files"))
+    status, tasks, files = (value[name] for name in ("status", "tasks", "files"))
     if status not in ("complete", "failed"):
         return Unreadable(f'"status" of the result is {status[:40]!r}, not "complete" or "failed"')
     counts = [tasks.get(name) for name in ("total", "completed")]
@@ -398,7 +397,6 @@ def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
         status=status,
         tasks_total=counts[0],
         tasks_completed=counts[1],
-        gates=tuple((name, isinstance(gate, dict) and gate.get("passed") is True) for name, gate in gates.items()),
         created=tuple(lists[0]),
         modified=tuple(lists[1]),
         error_type=str(told.get("type") or ""),

@@ -201,8 +201,6 @@ BOX = re.compile(
 )
 _CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[ \t]+\[FIX[ \t]")
 _TASK_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
-_UNLIKE_TASKS = re.compile(r"^(?:[ \t]+(?:[-*+]|\d{1,9}[.)])|[*+]|\d{1,9}[.)])[ \t]+\[[ xX~/-]\]", re.MULTILINE)
-"""Boxes that a tasks.md has no tasks for: nested ones, and those after another bullet than a dash."""
 _FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
 _STRUCK = re.compile(r"~~.*~~\W*")
 _REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
@@ -251,8 +249,6 @@ class Item(Block):
 def is_checklist(text: str, *, named: bool = False) -> bool:
     """Tell a plain checklist from a tasks.md; `named`: the file's own name says that it is a fix plan."""
     named = named or _FIX_PLAN.search(text) is not None
-    if not named and _UNLIKE_TASKS.search(text) is None:
-        return False
     boxes = list(_boxes(text))
     dashes = [box for box in boxes if not box["indent"] and box["bullet"] == "-"]
     others = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
@@ -274,7 +270,7 @@ def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) 
     inside = {name for names in within.values() for name in names}
     groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
     above = {item.id: tuple(one.id for one in item.below) for item in groups}
-    remarks = chain(unverified([item for item in tasks if not item.struck]), _odd(tasks))
+    remarks = chain(unverified(tasks), _odd(tasks))
     return Boxes(items, tasks, title_of(text), remarks, parents=above, within=within)
 
 
@@ -294,7 +290,6 @@ def _found(text: str) -> list[Item]:
     flat, items = _flat(text), list[Item]()
     heads = {head.start(): head for head in _boxes(text)}
     stack: list[Item] = []
-    outermost = 0
     for number, found in enumerate(_EACH_LINE.finditer(flat), 1):
         line, at = found[0], found.start()
         indent = len(line) - len(line.lstrip(" \t"))
@@ -304,8 +299,7 @@ def _found(text: str) -> list[Item]:
             stack.pop()
         if at in heads:
             above = stack[-1] if stack else None
-            outermost += above is None
-            where = f"{above.place}.{len(above.below):06}" if above is not None else f"{outermost:06}"
+            where = f"{above.place}.{len(items)}" if above is not None else str(len(items))
             head = heads[at]
             item = Item(number, at, at, 0, head["box"] in "xX", head.start("box"), head=head, place=where, above=above)
             if above is not None:

@@ -420,8 +420,7 @@ def _odd(given: Given, items: Sequence[Item]) -> Iterator[Problem]:
             message = f"Task {leaf.id} has the unknown status {leaf.said!r}; it is read as pending."
             yield Problem(message=message, line=line, hint=f"Use one of {', '.join(table(TASK_MASTER)['shown'])}.")
         elif put_aside is not None and leaf.status != "complete":
-            whose = f"Task {leaf.id}" if put_aside is leaf else f"Task {leaf.id} is part of {item.id}, which"
-            message = f"{whose} is {put_aside.said} and is left alone."
+            message = f"Task {put_aside.id} is {put_aside.said}; {leaf.id} is left alone."
             yield Problem(message=message, line=line, hint="Set it to pending to have it done.")
 
 

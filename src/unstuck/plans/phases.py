@@ -296,31 +296,17 @@ Area = Literal["work", "done", "checkpoint"]
 
 _NAMED = r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 _DASH = "[-\N{EN DASH}\N{EM DASH}]"
-_FACT = re.compile(
-    rf"[ \t]*>[ \t]*\**([^\W\d_]{{1,40}}(?: [^\W\d_]{{1,20}}){{0,4}})(?:\*\*[ \t]*{COLON}|{COLON}\*\*|{COLON})[ \t]*(.*)"
-)
-_UNQUOTED = re.compile(
-    rf"[ \t]*(?:[-*+][ \t]+)?\*\*([^\W\d_][^*:\n]{{1,40}}?)(?:\*\*[ \t]*{COLON}|{COLON}\*\*)[ \t]*(.*)"
-)
 _FACTS = frozenset({"depends on", "dependencies", "parallel with", "can run with", "estimate", "status"})
 """The same facts as many write them; only above the section's first heading, where they cannot be about anything else."""
-_BOX = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[([ xX]?)\](?=[ \t]|\Z)[ \t]*(.*)")
-_FILE_HEAD = re.compile(r"(?:Files?|Path)[ \t]*:[ \t]*(.+)", re.IGNORECASE)
-_FILE_LINE = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?\**(?:Create|Modify|Update|Edit|Add|Delete|Remove|Test)\**[ \t]*:\**[ \t]*(\S.*)",
-    re.IGNORECASE,
-)
-_VERIFY = re.compile(r"[ \t]*(?:[-*+][ \t]+)?\**(?:Verify|Verification)\**[ \t]*:\**[ \t]*(\S.*)", re.IGNORECASE)
-_PASSES = re.compile(
-    r"\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|green|(?:runs?|completes?|exits?|builds?) (?:clean\w*|successfully|with(?: exit)?(?: code)? 0)"
-    r"|with(?:out| no) (?:any )?(?:errors|failures|warnings)|no (?:errors|failures))\b",
-    re.IGNORECASE,
-)
-"""What a bullet must say of a command, to be more than a sentence about it."""
-_COMMIT = re.compile(r"[ \t]*(?:[-*+>][ \t]+)?\**Commit(?:[ \t]+message)?\**[ \t]*:\**[ \t]*(\S.*)", re.IGNORECASE)
 _LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)\Z")
 _CODE = re.compile(r"`[^`]*`")
 _ASIDE = re.compile(r"[ \t]+\([^()]*\)\s*\Z")
+
+
+@cache
+def _shape(name: str) -> re.Pattern[str]:
+    """Return what a line of a section looks like that says something."""
+    return re.compile(shipped_toml("phases")["line"][name])
 
 
 class Box(NamedTuple):
@@ -402,15 +388,17 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
             break
         if ahead is not None and line.number == ahead.line.number:
             area = _area(ahead.text)
-            section.files += _paths(ahead.text, _FILE_HEAD)
+            section.files += _paths(ahead.text, _shape("file_head"))
             ahead = next(marks)
             continue
-        fact = _FACT.fullmatch(line.seen) or (_UNQUOTED.fullmatch(line.seen) if line.start < above else None)
+        fact = _shape("fact").fullmatch(line.seen) or (
+            _shape("unquoted").fullmatch(line.seen) if line.start < above else None
+        )
         if fact and (line.seen.lstrip().startswith(">") or canonical(fact[1]) in _FACTS):
             value = Cell(fact[2].rstrip(), line.start + fact.start(2), line.number)
             section.facts.setdefault(canonical(fact[1]), value)
             continue
-        if box := _BOX.fullmatch(line.seen):
+        if box := _shape("box").fullmatch(line.seen):
             of = "checkpoint" if "CHECKPOINT" in box[2] else area
             section.boxes.append(Box(line.start + box.start(1), box[1], box[2].strip(), of))
         if area != "checkpoint":
@@ -419,16 +407,16 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
 
 
 def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: Runnable, *, done: bool) -> None:
-    if verify := _VERIFY.fullmatch(line.seen):
+    if verify := _shape("verify").fullmatch(line.seen):
         wanted.update(dict.fromkeys(span for span in code_spans(verify[1]) if span))
-    elif done and "`" in line.seen and _PASSES.search(_CODE.sub("", line.seen)):
+    elif done and "`" in line.seen and _shape("passes").search(_CODE.sub("", line.seen)):
         commands = (span for span in code_spans(line.seen) if _is_command(span, runnable))
         wanted.update(dict.fromkeys(span for span in commands if only_checks(span)))
-    elif commit := _COMMIT.fullmatch(line.seen):
+    elif commit := _shape("commit").fullmatch(line.seen):
         spans = code_spans(commit[1])
         section.commit = section.commit or (spans[0] if spans else _ASIDE.sub("", commit[1]).strip())
     else:
-        section.files += _paths(line.seen, _FILE_LINE)
+        section.files += _paths(line.seen, _shape("file_line"))
 
 
 def _area(heading: str) -> Area:

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Literal
 
+from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 
 CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
@@ -311,14 +312,6 @@ def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
 # --- commit subjects in the conventional form, from what a plan says
 
 CONVENTIONAL = re.compile(r"(?P<type>[a-z]+)(?:\((?P<scope>[^()]{1,60})\))?!?: \S.*", re.DOTALL)
-TYPES: Mapping[str, str] = {
-    "bootstrap": "chore", "setup": "chore", "tooling": "chore", "dependencies": "chore", "cleanup": "chore", "ci": "ci",
-    "test": "test", "tests": "test", "testing": "test", "docs": "docs", "documentation": "docs", "readme": "docs",
-    "fix": "fix", "bugfix": "fix", "hotfix": "fix", "refactor": "refactor", "refactoring": "refactor",
-    "performance": "perf", "migration": "refactor",
-}  # fmt: skip
-"""The words of a title that make it something else than a feature."""
-
 SUBJECT_CHARS, SCOPE_CHARS = 72, 24
 _WORDS = re.compile(r"[a-z0-9]+")
 _REMARK = re.compile(r"\s*\([^()]*\)")
@@ -329,7 +322,8 @@ def conventional(title: str, text: str = "", *, scope: str = "", kind: str = "")
     if CONVENTIONAL.fullmatch(title):
         return title
     words = _WORDS.findall(_REMARK.sub("", title.lower()))
-    kind = kind or next((TYPES[word] for word in words if word in TYPES), "feat")
+    types = shipped_toml("review")["types"]
+    kind = kind or next((types[word] for word in words if word in types), "feat")
     scope = scope or "-".join(words)
     while len(scope) > SCOPE_CHARS and "-" in scope:
         scope = scope.rpartition("-")[0]

@@ -193,23 +193,15 @@ def problem(schema: Any, depth: int = 0) -> str:
     """Say why a value is no JSON schema of arguments; empty if it is one."""
     if not isinstance(schema, Mapping):
         return "it is not an object"
-    if depth > MOST_DEPTH:
-        return "it is nested too deeply"
-    kinds = schema.get("type")
-    for kind in kinds if isinstance(kinds, list) else [kinds]:
-        if kind is not None and kind not in TYPES:
-            return f"there is no type {kind!r}"
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping):
-        return "`properties` is not an object"
-    required = schema.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-        return "`required` is not a list of names"
-    if depth == 0 and kinds not in (None, "object"):
-        return "the arguments of a tool are an object"
-    if depth == 0 and not set(schema).intersection(listed("schema_words")):
+    kinds, properties, required = schema.get("type"), schema.get("properties", {}), schema.get("required", [])
+    if unknown := [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind not in (None, *TYPES)]:
+        return f"there is no type {unknown[0]!r}"
+    if not depth and (kinds not in (None, "object") or set(schema).isdisjoint(listed("schema_words"))):
         return "it says nothing about arguments (`type`, `properties`)"
-    for name, part in properties.items():
+    names = isinstance(required, list) and all(isinstance(name, str) for name in required)
+    if not isinstance(properties, Mapping) or not names:
+        return "`properties` is no object, or `required` no list of names"
+    for name, part in properties.items() if depth < MOST_DEPTH else ():
         if not isinstance(part, bool) and (why := problem(part, depth + 1)):
             return f"{name}: {why}"
     return ""

@@ -15,19 +15,15 @@ from unstuck.git import Git, Trap, traps
 from unstuck.plans import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, python_needs, text_of
+from unstuck.tools.roles import listed
 from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, looking_line, toolchains
 
-CARRIED = (".env", ".env.local", ".env.test", ".venv", "venv", "node_modules", "vendor", "target")
-"""What a project often needs and git often ignores. Only what is there and ignored is proposed."""
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""
 LOCAL_PROGRAMS = 'export PATH="$PWD/node_modules/.bin:$PATH" && '
 """Where npm finds the programs of a script."""
-PARTS = ("*", "packages/*", "apps/*", "services/*", "libs/*", "crates/*", "modules/*")
-"""Where the parts of a monorepo lie."""
 MOST_PARTS = 20
 UNGUARDED = "{part} ({stack}) is a project of its own, which nothing at the top is known to check: name what must hold there under [checks]."
-NO_PARTS = frozenset({"node_modules", "vendor", "target", "build", "dist", "examples", "docs", "venv"})
 NODE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
 
 
@@ -181,8 +177,8 @@ def _placed(found: Stack, place: str) -> Stack:
 
 def _folders(root: Path) -> list[Path]:
     """List the folders that may be projects of their own."""
-    folders = sorted({path for pattern in PARTS for path in root.glob(pattern) if path.is_dir()})
-    return [path for path in folders if path.name not in NO_PARTS and not path.name.startswith(".")]
+    folders = sorted({path for pattern in listed("parts") for path in root.glob(pattern) if path.is_dir()})
+    return [path for path in folders if path.name not in listed("no_parts") and not path.name.startswith(".")]
 
 
 def _is_declared(folder: Path, chain: Toolchain, gate: Gate, needs: Needs | None, row: Setup | None) -> bool:
@@ -221,7 +217,7 @@ def _scripts(folder: Path, gate: Gate, places: dict[str, str]) -> Iterator[str]:
 
 def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Say what to copy, and what cannot be, because a copy would lead back into the user's checkout."""
-    there = [name for name in CARRIED if (root / name).exists()]
+    there = [name for name in listed("carried") if (root / name).exists()]
     # A folder is asked for with its slash: `node_modules/` in .gitignore names folders only.
     asked = "".join(f"{name}/\0" if (root / name).is_dir() else f"{name}\0" for name in there)
     answer = Git(root).attempt("check-ignore", "-z", "--stdin", stdin=asked).stdout if there else ""
@@ -269,7 +265,10 @@ def describe(root: Path, gates: Sequence[Check]) -> dict[str, str | None]:
     manifest = "".join(
         text_of(root / name)[:LARGEST] for name in ("package.json", "pyproject.toml", "requirements.txt")
     )
-    tools = {kind: _tool_named(names, commands.get(kind, ""), manifest) for kind, names in table["tools"].items()}
+    tools = {
+        kind: next((name for name in names if name in commands.get(kind, "")), None)
+        for kind, names in table["tools"].items()
+    }
     frameworks = table["frameworks"]
     return {
         "language": next((name for file, name in table["languages"] if (root / file).is_file()), None),
@@ -285,8 +284,3 @@ def commands(gates: Sequence[Check]) -> dict[str, str | None]:
     """Return the gates by the names that autobuild's files give them."""
     found = {gate.kind: gate.command for gate in gates}
     return {name: found.get(kind) for kind, name in NAMES.items()}
-
-
-def _tool_named(names: Sequence[str], command: str, manifest: str) -> str | None:
-    asked = next((name for name in names if name in command), None)
-    return asked or next((name for name in names if f'"{name}"' in manifest), None)

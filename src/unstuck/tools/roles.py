@@ -16,8 +16,9 @@ Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 
 
 @cache
-def _listed(name: str) -> frozenset[str]:
-    return frozenset(shipped_table("toolchains")["words"][name].split())
+def listed(name: str) -> tuple[str, ...]:
+    """Return a list of words of the table."""
+    return tuple(shipped_table("toolchains")["words"][name].split())
 
 
 def role(evidence: "Evidence") -> Role:
@@ -49,7 +50,7 @@ def of_system(command: str) -> bool:
 
 def role_of(part: str) -> Role:
     """Say what a simple command is for: by its words where a program has many uses, else by its name."""
-    if not part or part.split(maxsplit=1)[0] in _listed("idle"):
+    if not part or part.split(maxsplit=1)[0] in listed("idle"):
         return ""
     for row in shipped_table("toolchains")["use"]:
         if re.search(row["shows"], part):
@@ -117,16 +118,16 @@ def _effects(command: str, depth: int) -> Iterator[str]:
 
 def _acting(part: str) -> str:
     """Return what of a simple command can act: of a program that only looks, where its output goes."""
-    looks = part.split(" ", 1)[0] in _listed("looks")
+    looks = part.split(" ", 1)[0] in listed("looks")
     return part[part.index(">") :] if looks and ">" in part else "" if looks else part
 
 
 def only_checks(command: str) -> bool:
     """Whether every program of a command is a known checker, or merely looks: then a sentence may have it run."""
-    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in _listed("beside")]
+    parts = [part for part in programs(command) if part.split(" ", 1)[0] not in listed("beside")]
     return bool(parts) and not effect(command) and all(map(_checks, parts))
 
 
 def _checks(part: str) -> bool:
     program = part.split(" ", 1)[0]
-    return program in _listed("looks") or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None
+    return program in listed("looks") or role_of(part) in CHECKERS or _SCRIPT.match(part) is not None

@@ -11,7 +11,7 @@ from posixpath import join, normpath
 from unstuck.plans import CheckKind
 from unstuck.tools.detecting import Proposal, Stack
 from unstuck.tools.python_needs import text_of
-from unstuck.tools.roles import role_of
+from unstuck.tools.roles import listed, role_of
 from unstuck.tools.shell import can_fail, programs
 
 FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
@@ -23,10 +23,6 @@ NOT_HERE = re.compile(r"\$\{\{|\$(?:\{)?(?:CI|GITHUB|RUNNER|GITLAB)_|\bsudo\b|>>
 BRINGS_OUT = re.compile(r"release|deploy|publish|pages|docs|nightly|stale", re.IGNORECASE)
 """Workflows whose builds are no checks."""
 MOVES = re.compile(r"(?:cd|pushd) +(?P<folder>[^\s;&|$`]+)")
-WRAPPERS = frozenset(
-    "make just task npm yarn pnpm bun tox nox nx turbo rake gradle gradlew mvn mvnw pre-commit".split()  # noqa: SIM905  # a table of words reads better as one
-)
-"""Programs that run others: what is behind their name is not seen from outside."""
 BARE = re.compile(r"^python[\d.]*\s+-m\s+")
 """What stands before a program that is whatever PATH has."""
 KINDS: tuple[CheckKind, ...] = ("test", "lint", "types", "format", "build")
@@ -209,4 +205,4 @@ def _plain(command: str) -> str:
 
 def _hidden(command: str) -> bool:
     """Whether a command may run others of any kind: `make check`, `tox`, `pre-commit`."""
-    return any(part.split()[0] in WRAPPERS for part in programs(command) if role_of(part))
+    return any(part.split()[0] in listed("runs_others") for part in programs(command) if role_of(part))
