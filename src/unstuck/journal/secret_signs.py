@@ -69,6 +69,8 @@ FOLLOWS = (
 GIVEN = re.compile(VALUE)
 SCHEME = re.compile(rb"(?i:bearer|basic|token|digest|apikey|negotiate|ssws|key|bot|oauth|jwt)[ \t]{1,4}")
 ANY_SCHEME = re.compile(rb"[A-Za-z][\w-]{1,24}[ \t]{1,4}")
+WORD = re.compile(rb"[a-z]{1,16}=?|\w{1,24}\(.*")
+"""What is no secret behind a scheme: `Basic authentication`, `Digest username="…"`, `Basic base64(user:password)`."""
 BARE_END = re.compile(rb"""[\s"'`]|\\["nrt]|[&;,](?=[\w .%-]{0,40}[=:]|\s|\Z)|<[/\w]|%26""")
 COOKIE_END = re.compile(rb"""["'`\r\n]|\\["'nr]""")
 TRAILING = b",;)]}>.:"
@@ -337,7 +339,7 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
     if header and scheme:
-        taken = len(value) >= SHORTEST_COOKIE and not sign("placeholder").match(value)
+        taken = len(value) >= SHORTEST_COOKIE and not (sign("placeholder").match(value) or WORD.fullmatch(value))
     else:
         taken = credible(value, strong=strong, quoted=quoted) or (
             address and value.startswith(b"http") and looks_random(value)
