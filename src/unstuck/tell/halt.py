@@ -90,6 +90,7 @@ def _step(task: TaskState) -> str:
     if failure is not None and failure.kind is Kind.UNVERIFIED:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
     kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
+    kind = failure.kind if failure and failure.kind in steps else kind
     deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
     files: list[str] = []
     if failure is not None and kind in IN_FILES:
