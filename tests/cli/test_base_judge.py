@@ -302,6 +302,7 @@ def test_work_that_an_earlier_task_made_the_judge_not_ask_for_is_not_done(projec
 
 
 def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:
+    project.git("config", "blame.ignoreRevsFile", "nowhere")
     project.plan(("1.1", "Say one", "test -f a.txt"), ("1.2", "Say two", "grep -q two a.txt"))
     project.script(_1_1=[[{"write": "a.txt", "text": "first one\n"}]], _1_2=[[{"write": "a.txt", "text": "two\n"}]])
     assert project.run().code == 0

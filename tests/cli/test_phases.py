@@ -498,15 +498,22 @@ def test_a_plan_that_changes_while_its_run_works_is_told_with_the_way_to_take_it
     assert (project.root / "1.txt").read_text() == "by the new text\n"
 
 
-def test_a_run_goes_on_though_its_plan_in_json_is_damaged_meanwhile_and_says_so(project: "Project") -> None:
-    (project.root / "prd.json").write_text('[{"id": "1", "title": "One", "passes": false, "verify": "test -f 1.txt"}]')
-    project.git("add", "-A")
-    project.git("commit", "-qm", "A plan")
-    project.script(_1=[[{"run": f"sed -i 's/]//' {project.root / 'prd.json'}"}, write("1")]])
-    told = project.ask("run", "prd.json", "--agent", project.agent)
+@pytest.mark.parametrize(
+    ("plan", "text", "damage"),
+    [
+        ("prd.json", '[{"id": "1", "title": "One", "passes": false, "verify": "test -f 1.txt"}]', "sed -i 's/]//'"),
+        ("todo.md", "- [ ] 1 One\n  - **Verify**: `test -f 1.txt`\n", "rm"),
+    ],
+)
+def test_a_run_goes_on_though_its_plan_is_damaged_or_deleted_meanwhile_and_says_so(
+    project: "Project", plan: str, text: str, damage: str
+) -> None:
+    project.file(plan, text)
+    project.script(_1=[[{"run": f"{damage} {project.root / plan}"}, write("1")]])
+    told = project.ask("run", plan, "--agent", project.agent)
     assert told.code == 0, told
     assert "The plan can no longer be read" in told.err
-    assert 'passes": false' in (project.root / "prd.json").read_text()
+    assert project.git("show", f"HEAD:{plan}") == text.strip()
 
 
 def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(project: "Project") -> None:

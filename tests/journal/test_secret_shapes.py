@@ -42,6 +42,7 @@ NAMED = {
     f"Authorization: token {HEX}": HEX,
     f"Authorization: Basic {MIXED}==": MIXED,
     f"Proxy-Authorization: Basic {MIXED}": MIXED,
+    "it sends Basic YWxhZGRpbjpvcGVuc2VzYW1l": "YWxhZGRpbjpvcGVuc2VzYW1l",
     f"NPM_AUTH={MIXED}": MIXED,
     f"SECRET_KEY_BASE={HEX}{HEX}": HEX,
     f"DATADOG_API_KEY={HEX}": HEX,

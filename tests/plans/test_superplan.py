@@ -343,7 +343,7 @@ def test_a_split_plan_is_one_plan_whichever_part_is_named(tmp_path: Path) -> Non
 def test_a_missing_part_makes_the_plan_invalid(tmp_path: Path) -> None:
     parts(tmp_path).unlink()
     plan = open_plan(tmp_path / "login-plan-1.md", root=tmp_path).read()
-    assert [one.message for one in check(plan)] == ["The part login-plan-2.md of the plan is missing."]
+    assert [one.message for one in check(plan)] == ["The plan's file login-plan-2.md is missing."]
 
 
 # --- marking --------------------------------------------------------------------------------------------

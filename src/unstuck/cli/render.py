@@ -135,13 +135,8 @@ def story(view: View, name: str, used: Used) -> str:
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        lines += [
-            "",
-            *_under("It waits for a person: ", asked),
-            *more,
-            *ways_on(name, checked=task.verdict is not None)[1:],
-            GO_ON,
-        ]
+        ways = ways_on(name, checked=task.verdict is not None)[1:]
+        lines += ["", *_under("It waits for a person: ", asked), *more, *ways, GO_ON]
     return fitted(lines)
 
 

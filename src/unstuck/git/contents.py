@@ -153,7 +153,8 @@ def authors(git: Git, path: str, commit: str, since: str, known: Sequence[Line] 
 
     None if git cannot say, or if a line is older by another way than through what is known.
     """
-    done = git.attempt("blame", "--porcelain", "--no-textconv", f"{since}..{commit}", "--", path)
+    plain = ("--porcelain", "--no-textconv", "--no-ignore-revs-file")  # a file that is not there would be an error
+    done = git.attempt("blame", *plain, f"{since}..{commit}", "--", path)
     lines: list[tuple[str, int, str]] = []
     author, number, old, named = "", 0, set[str](), dict[str, str]()
     for line in done.stdout.split("\n"):

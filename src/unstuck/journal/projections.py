@@ -83,10 +83,8 @@ class Projections:
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
         run = state.started.run if state.started else ""
-        tasks = [task for task in state.tasks.values() if task.attempts and task.current.verdict is not None]
-        verdicts = [
-            (f"{task.task.id} {task.task.title}", task.current.verdict) for task in tasks if task.current.verdict
-        ]
+        tasks = state.tasks.values()
+        verdicts = [(f"{task.task.id} {task.task.title}", task.verdict) for task in tasks if task.verdict is not None]
         if not verdicts:
             return
         put(self.home / "checks" / f"{run}.junit.xml", tell.junit(run, verdicts))

@@ -308,7 +308,9 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
     if header and scheme:
-        taken = len(value) >= SHORTEST_COOKIE and not sign("placeholder").match(value)
+        taken = len(value) >= SHORTEST_COOKIE and not (
+            sign("placeholder").match(value) or sign("no_value").fullmatch(value)
+        )
     else:
         taken = credible(value, strong=strong, quoted=quoted) or (
             address and value.startswith(b"http") and looks_random(value)

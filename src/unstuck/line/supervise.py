@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from unstuck.errors import UnstuckError
 from unstuck.journal import (
     BroughtHome,
     Entry,
@@ -172,11 +171,7 @@ def _brought(bench: Bench, home: Home) -> BroughtHome:
 
 def _unknown(bench: Bench) -> str:
     """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
-    try:
-        tasks = bench.plan.read().tasks
-    except UnstuckError:  # the plan is gone; what landed comes home all the same
-        return ""
-    new = [task.shown for task in tasks if task.id not in bench.record.state.tasks and not task.done]
+    new = [task.shown for task in bench.plan.read().tasks if task.id not in bench.record.state.tasks and not task.done]
     more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
     told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
     return f"{told} Run the plan again to have them done." if new else ""

@@ -1,5 +1,6 @@
 """Edge: Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
 
+import contextlib
 import json
 import os
 import re
@@ -128,18 +129,16 @@ class OpenPlan:
         self._lock = threading.Lock()  # a task's thread inserts while the main thread marks
 
     def read(self) -> Plan:
-        contents = {part: load(part) for part in self._parts if part.is_file() or self.extensible}
+        contents = {part: load(part) for part in self._parts if part.is_file()}
         path, hint = str(self.path), "Name the plan itself, or split it."
         large = [part for part, content in contents.items() if len(content) > LARGEST]
         problems = [
-            Problem(message=f"The part {part.name} of the plan is missing.", hint="Put it beside the others.")
+            Problem(message=f"The plan's file {part.name} is missing.", hint="Put it back.")
             for part in self._parts
             if part not in contents
         ]
-        if large:
-            problems += [
-                Problem(message=f"{part} is larger than {LARGEST // 1_000_000} MB.", hint=hint) for part in large
-            ]
+        problems += [Problem(message=f"{part} is larger than {LARGEST // 1_000_000} MB.", hint=hint) for part in large]
+        if large or not contents:
             return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
         texts = [
             superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
@@ -153,13 +152,13 @@ class OpenPlan:
     def mark(self, statuses: Mapping[str, str]) -> bool:
         """Write where tasks stand in place, atomically, file by file; return whether anything changed.
 
-        Tasks that a person took out meanwhile are passed over. A file that cannot be read for now stays as it is, and is
+        Tasks that a person took out meanwhile are passed over. A file that is gone or cannot be read for now is
         owed what it was to be told.
         """
         with self._lock:
             wanted = {**self._owed, **statuses}
             self._owed = {}
-            changed = [self._mark(part, wanted) for part in self._parts if part.is_file() or self.extensible]
+            changed = [self._mark(part, wanted) for part in self._parts]
         return any(changed)
 
     def _mark(self, part: Path, statuses: Mapping[str, str]) -> bool:
@@ -171,11 +170,11 @@ class OpenPlan:
                 return superplan.mark(text, statuses)
             return json_formats.mark(self.format, text, statuses, self._tag)
 
-        try:
-            return _edit(part, marked)
-        except (ValueError, RecursionError):
-            self._owed.update(statuses)
-            return False
+        with contextlib.suppress(ValueError, RecursionError):
+            if part.is_file():
+                return _edit(part, marked)
+        self._owed.update(statuses)
+        return False
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
@@ -236,7 +235,7 @@ def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
 
 def _require_file(file: Path, path: Path) -> None:
     """Raise BadUsage unless `file`, asked for as `path`, is a file that can be read."""
-    hint = "Name a plan file, or a spec folder that holds a tasks.md."
+    hint = "Name a plan file or a spec folder that holds a tasks.md, or put back the one that a run began with."
     try:
         mode = file.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -71,10 +71,9 @@ def _refuse_read_only(path: Path) -> os.stat_result:
 
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
-    return CannotWrite(
-        f"Cannot write {path}: {error.strerror or error}.",
-        hint="Make the file and its folder writable and see that the disk has room, then try again.",
-    )
+    writable = "Make the file and its folder writable and see that the disk has room"
+    hint = f"{'Put it back' if isinstance(error, FileNotFoundError) else writable}, then try again."
+    return CannotWrite(f"Cannot write {path}: {error.strerror or error}.", hint=hint)
 
 
 def _content(target: Path) -> bytes | None:

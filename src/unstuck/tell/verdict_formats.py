@@ -106,7 +106,7 @@ def sarif_text(remarks: Iterable[Remark]) -> str:
     driver = {"name": "unstuck", "version": __version__, "rules": [_rule(rule) for rule in used]}
     results = [_result(remark, used.index(remark.rule)) for remark in found]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False) + "\n"
 
 
 def _rule(name: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def answers(evidence: "Evidence") -> bool:
 
 def of_system(command: str) -> bool:
     """Whether what was said last was said by a program of the machine, and not by something written for this project."""
-    return any(part.split(maxsplit=1)[0] in _listed("system") for part in programs(command)[-1:])
+    return any(part.split(maxsplit=1)[0] in listed("system") for part in programs(command)[-1:])
 
 
 def role_of(part: str) -> Role:
