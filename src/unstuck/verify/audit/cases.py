@@ -10,7 +10,6 @@ from typing import Literal
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, mark_places, statement_of
 from unstuck.verify.audit.grammars import (
-    LONGEST,
     VALUES,
     Grammar,
     Node,
@@ -79,8 +78,6 @@ def read_tests(path: str, text: str) -> list[Case] | str:
     grammar = grammar_of(path)
     if grammar is None:
         return "there is no reader for this language"
-    if len(text) > LONGEST:
-        return "it is too long"
     try:
         root = parse(grammar, text)
     except ImportError:
