@@ -12,7 +12,7 @@ from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.audit.product import ANYWHERE, data_literals, judge_product, names_gone
+from unstuck.verify.audit.product import ANYWHERE, judge_product, names_gone
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
     GRAVITY,
@@ -61,7 +61,7 @@ class _Reading:
         old = {one.path: _read(one, one.old) for one in watched if one.old is not None}
         new = {one.path: _read(one, one.new) for one in watched if one.new is not None}
         self.pairs, fresh = pair(_cases(old), _cases(new))
-        balance = Balance(self.pairs, fresh, names_gone(changes), data_literals(changes))
+        balance = Balance(self.pairs, fresh, names_gone(changes))
         self.lost = list(balance.lost())
         self.spare = balance.spare()
         for case, became in self.pairs:

@@ -10,7 +10,6 @@ from typing import Literal
 from unstuck.journal import Remark, Severity
 from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, mark_places, statement_of
 from unstuck.verify.audit.grammars import (
-    LONGEST,
     VALUES,
     Grammar,
     Node,
@@ -79,8 +78,6 @@ def read_tests(path: str, text: str) -> list[Case] | str:
     grammar = grammar_of(path)
     if grammar is None:
         return "there is no reader for this language"
-    if len(text) > LONGEST:
-        return "it is too long"
     try:
         root = parse(grammar, text)
     except ImportError:
@@ -104,6 +101,9 @@ class _Reader:
         self.claimed: set[tuple[Case, Node]] = set()
         """What each asserts, by the statements that do it."""
         self.lines = text.splitlines()
+        shuts = (statement_of(token.node) for token in root.all if token.text == "__test__")
+        self.untested = {node for shut in shuts if shut.text == "__test__ = False" for node in islice(shut.above(), 2)}
+        """The classes that say so of themselves, with their blocks."""
         self.by_name = grammar.fits("named_in", text)
         shut = grammar.looks.get("shut")
         self.shut = "; ".join(" ".join(line.split()) for line in re.findall(shut, text)) if shut else ""
@@ -171,7 +171,7 @@ class _Reader:
                 return False
             if above.kind == "class_definition":
                 head = " ".join(part.text for part in above.children if part.role in {"name", "superclasses"})
-                return re.search(r"[Tt]est|Case|Mixin|Base", head) is not None and "__test__ = False" not in above.text
+                return re.search(r"[Tt]est|Case|Mixin|Base", head) is not None and above not in self.untested
         return True
 
     def _groups(self, callee: str) -> bool:

@@ -46,12 +46,11 @@ class _Gain:
 class Balance:
     """The old cases, each with what it became, against all that is asserted now.
 
-    `fresh` are the cases that no old one became, `gone` the names that left the product, `literals` those of files that
-    tests may read their rows from.
+    `fresh` are the cases that no old one became, `gone` the names that left the product.
     """
 
-    def __init__(self, pairs: Pairs, fresh: Sequence[Case], gone: frozenset[str], literals: frozenset[str]) -> None:
-        self.pairs, self.fresh, self.gone, self.literals = pairs, fresh, gone, literals
+    def __init__(self, pairs: Pairs, fresh: Sequence[Case], gone: frozenset[str]) -> None:
+        self.pairs, self.fresh, self.gone = pairs, fresh, gone
         alive = [*(became for _, became in pairs if became is not None), *fresh]
         self.files = {case.path: case.literals for case in alive if case.kind == "file"}
         self.aids = {case.name: case.literals for case in alive if case.kind == "aid"}
@@ -122,7 +121,7 @@ class Balance:
             return True
         if len(new.values) >= len(old.values):
             return False
-        near = new.literals | self.literals | self.files.get(case.path, frozenset())
+        near = new.literals | self.files.get(case.path, frozenset())
         near = near.union(*(self.aids.get(name, frozenset()) for name in new.names))
         if case.rows or case.kind == "aid" or not new.values:
             near |= case.literals

@@ -12,8 +12,6 @@ from tree_sitter import Node as Parsed
 
 from unstuck.verify.change import known, pattern
 
-LONGEST = 300_000
-"""Characters of a text that is still parsed."""
 DEEPEST = 2_000
 """Levels below which nothing is looked at: no person writes a test like this."""
 VALUES = frozenset({"str", "num", "truth"})

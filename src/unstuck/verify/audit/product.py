@@ -10,7 +10,6 @@ from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Change, Line, added_lines, found, known, part_of, pattern, removed_lines
 
 LONGEST_LINE = 400
-LONGEST_DATA = 200_000
 BULK = 3
 """So many silenced complaints in one change are no longer single decisions."""
 HEAD_LINES = 30
@@ -23,20 +22,9 @@ def names_gone(changes: Sequence[Change]) -> frozenset[str]:
     """Give the names that the product defined and no longer mentions: tests may follow it."""
     product = [change for change in changes if part_of(change.path) == "product" and not change.binary]
     old, new = ("\n".join(texts) for texts in ([one.old or "" for one in product], [one.new or "" for one in product]))
-    stems = [
-        {one.path.rpartition("/")[2].partition(".")[0] for one in product if (one.new is None) == gone}
-        for gone in (True, False)
-    ]
     unnamed = (_names("defined", old) | _names("field", old)) - _names("name", new)
     ended = _names("callable", old) - _names("callable", new)
-    return frozenset(unnamed | ended | (stems[0] - stems[1] - {"index", "main", "mod", "lib"}))
-
-
-def data_literals(changes: Sequence[Change]) -> frozenset[str]:
-    """Give the literals of changed files that tests may read their rows from."""
-    data = [one.new for one in changes if part_of(one.path) in {"testdata", "snapshot"} and not one.binary and one.new]
-    literals = pattern("world", "literal").findall("\n".join(text for text in data if len(text) < LONGEST_DATA))
-    return frozenset(repr(one or two) if one or two else number for one, two, number in literals)
+    return frozenset(unnamed | ended)
 
 
 def _names(sort: str, text: str) -> set[str]:

@@ -17,8 +17,9 @@ Settings = dict[str, Values]
 
 
 def judge_settings(changes: Sequence[Change]) -> Iterator[Remark]:
-    """Find settings and commands that ask for less than before."""
-    watched = [one for one in changes if part_of(one.path) in {"settings", "commands", "unknown"} and not one.binary]
+    """Find settings and commands that ask for less than before; a list of what is ignored runs nothing."""
+    parts = {"settings", "commands", "ours", "unknown"}
+    watched = [x for x in changes if part_of(x.path) in parts and not x.binary and not x.path.endswith("ignore")]
     kept = {name for one in watched for line in added_lines(one) for name in _checks_in(line.text)}
     come = {
         (key.rpartition(".")[2], values)
@@ -54,6 +55,8 @@ def _is(name: str, text: str) -> bool:
 def _keys(change: Change, come: Container[tuple[str, Values]], *, replaced: bool) -> Iterator[Remark]:
     """Find keys whose values went down; one that stands in another table now, as it was, has `come` there."""
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
+    if _is("script", change.path):  # what it assigns is its own affair
+        return
     if change.new is None:
         if any(_direction(key) for key in old) and not replaced:
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
@@ -206,9 +209,11 @@ def _checks_in(text: str) -> list[str]:
 def _recipes(change: Change, runs: str) -> Iterator[Remark]:
     """Find commands of a target, a job or a script that checks, which are made to pass, or gone without another in their place.
 
-    `runs`: all lines of the new judge that run something.
+    `runs`: all lines of the new judge that run something. A file that is left without any asks, whoever names it.
     """
     old, new = flatten(change.path, change.old), flatten(change.path, change.new)
+    left = any(_running(change.path, values) for name, values in new.items() if _is_recipe(change.path, name))
+    rule = "check-changed" if left or change.new is None else "test-settings-narrowed"
     for name, commands in old.items():
         if not _is_recipe(change.path, name):
             continue
@@ -221,7 +226,7 @@ def _recipes(change: Change, runs: str) -> Iterator[Remark]:
             yield found("always-green", change.path, _line_of(change.new, ended[0]), evidence=ended[0])
         elif lost and {*kept} <= {*commands} and ((name in new and not kept) or lost[0] not in runs):
             says = f"{change.path} no longer runs this ({name})."
-            yield found("check-changed", change.path, _line_of(change.old, lost[0]), says, lost[0])
+            yield found(rule, change.path, _line_of(change.old, lost[0]), says, lost[0])
 
 
 def _is_recipe(path: str, key: str) -> bool:
