@@ -327,6 +327,18 @@ def test_scope_is_reduced_by_the_real_argument_list() -> None:
     assert max(map(len, parts)) <= 10
 
 
+def test_of_several_folders_each_is_a_part() -> None:
+    around = ROOT._replace(folders={"src": ("src/a.py", "src/b.py"), "tests": ("tests/a.py",)})
+    answer = planned("timeout", "", "ruff check src tests", around=around)
+    assert scripts(way(answer, "reduce_scope")) == ["ruff check src", "ruff check tests"]
+
+
+def test_changes_are_not_put_aside_where_there_is_nothing_to_commit() -> None:
+    text = 'nothing added to commit but untracked files present (use "git add" to track)'
+    answer = planned("git_refused", text, "git commit -m x", around=ROOT._replace(git=GitState(changed=True)))
+    assert strategies(answer) == [ASK]
+
+
 def test_nothing_is_divided_whose_parts_do_not_add_up() -> None:
     files = ("a.py", "b.py", "c.py", "d.py")
     whole = (

@@ -150,7 +150,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         "nothing_half_done": not git.operation,
         "no_merge": git.operation != "merge",
         "unmerged": next(iter(git.unmerged), ""),
-        "nothing_changed": git.operation or not git.changed,
+        "nothing_changed": git.operation or not git.changed or "to commit" in text,
         "free_lock": lock.path if lock is not None and lock.exists and not lock.held else "",
         "no_heap": "heap" not in text or not s.is_command,
         "known_identity": "tell me who you are" not in text and "identity unknown" not in text,
