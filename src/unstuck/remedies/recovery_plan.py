@@ -45,6 +45,11 @@ class Told(NamedTuple):
     step: Step
     call: Rendered
 
+    @property
+    def line(self) -> str:
+        """What a shell is told, where it is a shell's to do and the caller has named no tools of their own."""
+        return str(self.call.args.get("script", ""))
+
 
 class Strategy(NamedTuple):
     """One way out, filled in."""
