@@ -136,6 +136,21 @@ def test_a_check_that_only_asks_a_server_of_this_machine_cannot_have_started_it(
 
 
 @pytest.mark.parametrize(
+    ("command", "said", "expected"),
+    [
+        ("bash run.sh", "bash: run.sh: No such file or directory", Kind.CHECK_FAILED),
+        ("cd app && node index.js", "Error: Cannot find module 'index.js'", Kind.CHECK_FAILED),
+        ("bash run.sh", "run.sh: line 2: jq: command not found", Kind.COMMAND_NOT_FOUND),
+        ("node index.js", "Error: Cannot find module 'express'", Kind.DEPENDENCY_MISSING),
+    ],
+)
+def test_a_script_that_a_check_names_is_the_works_to_bring_and_nobodys_to_install(
+    command: str, said: str, expected: Kind
+) -> None:
+    assert judged(DONE, verdict(said, command=command, exit_code=127 if "bash" in command else 1)) is expected
+
+
+@pytest.mark.parametrize(
     ("kind", "expected"),
     [
         ("test", Kind.TEST_FAILED),

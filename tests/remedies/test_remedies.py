@@ -262,6 +262,19 @@ NO_FILE = "No such file or directory"
 CD = "cd src && "
 
 
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository in which a file was renamed. Made once: look at it, change nothing."""
+    root = tmp_path_factory.mktemp("moved")
+    for name in ("src/old.txt", "src/settings.txt", "one/setup.cfg", "two/setup.cfg"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("text\n" * 9)
+    commit = "git -c user.name=a -c user.email=a@b commit -qm x"
+    script = f"git init -q && git add . && {commit} && git mv src/old.txt src/new.txt && {commit}"
+    subprocess.run(["bash", "-c", script], cwd=root, check=True)
+    return root
+
+
 @pytest.mark.parametrize(
     ("command", "said", "first"),
     [
@@ -278,19 +291,9 @@ CD = "cd src && "
         ("ls --emoji src", "ls: unrecognized option '--emoji'", "ls src"),
     ],
 )  # fmt: skip
-def test_what_a_call_meant_is_looked_up_on_the_machine(scratch: Path, command: str, said: str, first: str) -> None:
+def test_what_a_call_meant_is_looked_up_on_the_machine(moved: Path, command: str, said: str, first: str) -> None:
     """What git renamed, what Python and the program itself know; of several that may be meant none is called."""
-    for name in ("src/old.txt", "src/settings.txt", "one/setup.cfg", "two/setup.cfg"):
-        (scratch / name).parent.mkdir(exist_ok=True)
-        (scratch / name).write_text("text\n" * 9)
-    for words in (
-        ("add", "."),
-        ("commit", "-qm", "Add"),
-        ("mv", "src/old.txt", "src/new.txt"),
-        ("commit", "-qm", "Move"),
-    ):
-        subprocess.run(["git", *words], cwd=scratch, check=True)
-    made = unstuck.remedy(unstuck.diagnose(said, exit_code=1, command=command), cwd=scratch)
+    made = unstuck.remedy(unstuck.diagnose(said, exit_code=1, command=command), cwd=moved)
     proving = (way.steps[-1].call.args["script"] for way in made.plans if way.proves)
     assert next(proving, "") == first
 
@@ -327,6 +330,18 @@ def test_scope_is_reduced_by_the_real_argument_list() -> None:
     parts = [shlex.split(script)[1:] for script in scripts(way(answer, "reduce_scope"))]
     assert [name for part in parts for name in part] == list(files)
     assert max(map(len, parts)) <= 10
+
+
+def test_of_several_folders_each_is_a_part() -> None:
+    around = ROOT._replace(folders={"src": ("src/a.py", "src/b.py"), "tests": ("tests/a.py",)})
+    answer = planned("timeout", "", "ruff check src tests", around=around)
+    assert scripts(way(answer, "reduce_scope")) == ["ruff check src", "ruff check tests"]
+
+
+def test_changes_are_not_put_aside_where_there_is_nothing_to_commit() -> None:
+    text = 'nothing added to commit but untracked files present (use "git add" to track)'
+    answer = planned("git_refused", text, "git commit -m x", around=ROOT._replace(git=GitState(changed=True)))
+    assert strategies(answer) == [ASK]
 
 
 def test_nothing_is_divided_whose_parts_do_not_add_up() -> None:
@@ -640,10 +655,12 @@ nasty = st.one_of(
 )
 
 
-def argv_of(script: str) -> list[str]:
-    """Return the words that bash itself makes of a script; the script's own commands are not run."""
-    done = subprocess.run(["bash", "-c", f"set -- {script}\nprintf '%s\\0' \"$@\""], capture_output=True, check=True)
-    return done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+def words_of(scripts: list[str]) -> list[list[str]]:
+    """Return the words that bash itself makes of each script; the scripts' own commands are not run."""
+    told = "\n".join(f"set -- {script}\nprintf '%s\\0' $# \"$@\"" for script in scripts)
+    done = subprocess.run(["bash", "-c", told], capture_output=True, check=True)
+    words = iter(done.stdout.decode(errors="surrogateescape").split("\0")[:-1])
+    return [[next(words) for _ in range(int(count))] for count in words]
 
 
 def steps_of(made: Plan) -> list[tuple[str, Any]]:
@@ -668,10 +685,11 @@ def test_hostile_names_never_become_code(evil: str) -> None:
         recovery(situation("timeout", "", f"black {quoted}/x.py {quoted}/y.py"), Lessons()),
         recovery(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
     ]  # fmt: skip
-    for script, deed in [one for each in made for one in steps_of(each)]:
+    steps = [one for each in made for one in steps_of(each)]
+    for (script, deed), words in zip(steps, words_of([script for script, _ in steps]), strict=True):
         argv = list(getattr(deed, "argv", ())) or shlex.split(script)
         env = [f"{key}={value}" for key, value in getattr(deed, "env", {}).items()]
-        assert argv_of(script) == (["env", *env] if env else []) + argv
+        assert words == (["env", *env] if env else []) + argv
 
 
 def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:

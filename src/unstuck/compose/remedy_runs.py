@@ -32,7 +32,6 @@ from unstuck.remedies import (
     change_lessons,
     lessons_path,
     read_lessons,
-    script,
 )
 from unstuck.tell import one_line
 
@@ -179,8 +178,7 @@ class Relief:
         return tuple(
             f"{number}. {strategy.strategy} ({strategy.risk}): "
             + "; ".join(
-                one_line(f"{told.step.action}: {script(told.step.deed)}".rstrip(": "), ADVICE_CHARS)
-                for told in strategy.steps
+                one_line(f"{told.step.action}: {told.line}".rstrip(": "), ADVICE_CHARS) for told in strategy.steps
             )
             for number, strategy in enumerate(ways[:MOST_ADVICE], 1)
         )

@@ -84,6 +84,7 @@ ONLY_ASKS = re.compile(
     r"(?:curl|wget|https?|nc|ncat|telnet|psql|pg_isready|mysql|mysqladmin|redis-cli|mongosh|grpcurl|grep|jq|head|tail|test|\[|sleep)\s"
 )
 """A part of a check that asks a server, or looks at what it answered: nothing that an agent writes makes the server answer."""
+SCRIPT = re.compile(r"\.(?:sh|bash|py|rb|pl|php|[mc]?[jt]s)$")
 
 
 def evidence_of(outcome: Outcome, verdict: Verdict) -> Evidence | None:
@@ -262,7 +263,7 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = BY_CHECK[result.kind]
-    if found is not None and found.kind in OF_CHECKS and not _at_home(found, result.command):
+    if found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result.command):
         kind = found.kind
     said = error_of(read(text, formatter=result.kind == "format"), text)
     said = one_line(said, MESSAGE_CHARS)
@@ -310,10 +311,12 @@ def _listed(remarks: Sequence[Remark]) -> str:
     return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
-def _at_home(found: Diagnosis, command: str) -> bool:
-    """Whether it was this machine that did not answer: a server that the check should have started, which one that only asks cannot."""
+def _of_the_work(found: Diagnosis, command: str) -> bool:
+    """Whether what a check misses is the work's to bring: a script that it names itself, or a server on this machine that it starts."""
+    scripts = {word for part in parts(command) for word in part.split()[1:] if SCRIPT.search(word)}
     only_asks = all(map(ONLY_ASKS.match, parts(command)))
-    return found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None and not only_asks
+    refused = found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+    return not scripts.isdisjoint(dict(found.names).values()) or (refused and not only_asks)
 
 
 def _red(verdict: Verdict) -> CheckResult | None:

@@ -101,7 +101,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
         chain=plan.chain,
         context=plan.context,
         tool=plan.tool,
-        ways=[[way.strategy, *(one for one in _scripts(way) if one)] for way in ways],
+        ways=[[way.strategy, *(told.line for told in way.steps if told.line)] for way in ways],
         left=WAITED_FOR,
     )
     listed = " ".join(f"({place}) {_way(way)}" for place, way in enumerate(ways, 1))
@@ -120,17 +120,11 @@ def _plan(heard: Heard, found: "Diagnosis") -> "Plan":
 
 def _way(way: "Strategy") -> str:
     steps = []
-    for told, line in list(zip(way.steps, _scripts(way), strict=True))[:MOST_STEPS]:
-        shown = f": `{one_line(line, STEP_CHARS).replace('`', chr(39))}`" if line else ""
+    for told in way.steps[:MOST_STEPS]:
+        shown = f": `{one_line(told.line, STEP_CHARS).replace('`', chr(39))}`" if told.line else ""
         steps.append(f"{one_line(told.step.action, STEP_CHARS)}{shown}")
     risk = "" if way.risk == "safe" else f", {way.risk}"
     return f"{way.strategy}{risk}: {'; then '.join(steps)}."
-
-
-def _scripts(way: "Strategy") -> list[str]:
-    from unstuck.remedies import script  # noqa: PLC0415  # only after a failure
-
-    return [script(told.step.deed) for told in way.steps]
 
 
 def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:

@@ -12,7 +12,6 @@ from unstuck.remedies.chain import TaskType as TaskType
 from unstuck.remedies.chain import Tools as Tools
 from unstuck.remedies.chain import read_catalog as read_catalog
 from unstuck.remedies.chain import read_tools as read_tools
-from unstuck.remedies.chain import script as script
 from unstuck.remedies.learning import ENOUGH as ENOUGH
 from unstuck.remedies.learning import Lesson as Lesson
 from unstuck.remedies.learning import Lessons as Lessons

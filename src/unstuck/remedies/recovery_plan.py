@@ -45,6 +45,11 @@ class Told(NamedTuple):
     step: Step
     call: Rendered
 
+    @property
+    def line(self) -> str:
+        """What a shell is told, where it is a shell's to do and the caller has named no tools of their own."""
+        return str(self.call.args.get("script", ""))
+
 
 class Strategy(NamedTuple):
     """One way out, filled in."""
@@ -150,7 +155,7 @@ def _facts(s: Situation) -> dict[str, Any]:
         "nothing_half_done": not git.operation,
         "no_merge": git.operation != "merge",
         "unmerged": next(iter(git.unmerged), ""),
-        "nothing_changed": git.operation or not git.changed,
+        "nothing_changed": git.operation or not git.changed or "to commit" in text,
         "free_lock": lock.path if lock is not None and lock.exists and not lock.held else "",
         "no_heap": "heap" not in text or not s.is_command,
         "known_identity": "tell me who you are" not in text and "identity unknown" not in text,

@@ -66,9 +66,9 @@ def indivisible(s: Situation, words: tuple[str, ...]) -> str:
 
 
 def _divisible(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Split the words around what can be divided: the trailing files, or what the folder that is named holds."""
+    """Split the words around what can be divided: the trailing files and folders, or what the only folder holds."""
     last = len(words)
-    while last > 1 and _is_file(s, words[last - 1]):
+    while last > 1 and _is_operand(s, words[last - 1]):
         last -= 1
     if len(words) - last >= LEAST:
         return words[:last], words[last:], ()
@@ -76,9 +76,9 @@ def _divisible(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], t
     return (words[:place], s.around.folders[words[place]], words[place + 1 :]) if place else (words, (), ())
 
 
-def _is_file(s: Situation, word: str) -> bool:
-    if s.around.files:
-        return word in s.around.files
+def _is_operand(s: Situation, word: str) -> bool:
+    if s.around.files or s.around.folders:
+        return word in s.around.files or word in s.around.folders
     return not word.startswith("-") and "." in word and "/" not in word[:1]
 
 

@@ -126,7 +126,7 @@ def _mended_file(s: Situation, file: str) -> Recipe:
 
 
 def _rewritten(file: str, content: str) -> Step:
-    write = WriteFile(file, content)
+    write = WriteFile(file, content if content.endswith("\n") else f"{content}\n")
     return Step(f"Write {file} with its syntax corrected", write, "It can be parsed", "caution")
 
 
