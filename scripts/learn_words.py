@@ -16,6 +16,8 @@ from unstuck.diagnosis.wording import NOTHING, SCALE, ZERO, features, tokens_of
 CATALOG = Path(__file__).parents[1] / "src" / "unstuck" / "catalog"
 ROUNDS, STEP, SHRINK, SEED = 14, 0.35, 0.00004, 7
 MOST = 45
+KEPT = 8
+"""The rounds whose mean is kept: one alone depends on the order of its examples."""
 
 
 def made_from() -> str:
@@ -66,7 +68,8 @@ def _descend(taught: list[tuple[list[str], str]], kinds: list[str]) -> dict[str,
     weights = {name: [0.0] * size for names, _ in taught for name in names}
     weights[""] = [0.0] * size
     seen = dict.fromkeys(weights, 1.0)
-    for _ in range(ROUNDS):
+    means = {name: [0.0] * size for name in weights}
+    for turn in range(ROUNDS):
         order.shuffle(taught)
         for names, kind in taught:
             rows = [weights[name] for name in ("", *names)]
@@ -83,7 +86,10 @@ def _descend(taught: list[tuple[list[str], str]], kinds: list[str]) -> dict[str,
                     weight * (1 - SHRINK * STEP * 20) - step * one
                     for weight, one in zip(weights[name], off, strict=True)
                 ]
-    return weights
+        if turn >= ROUNDS - KEPT:
+            for name, row in weights.items():
+                means[name] = [mean + weight / KEPT for mean, weight in zip(means[name], row, strict=True)]
+    return means
 
 
 if __name__ == "__main__":

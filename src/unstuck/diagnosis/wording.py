@@ -8,11 +8,12 @@ look-ups, the same at every reading, and weaker than what a tool says in its own
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from math import exp
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Hit
-from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
 
 FIRST_LINES, LAST_LINES = 20, 60
@@ -42,7 +43,9 @@ TOKEN = re.compile(
 )
 CODES = frozenset({"0", "401", "403", "404", "429", "500", "502", "503", "529"})
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
-PLAIN = str.maketrans("-_éèêáàíóúñç", "  eeeaaiounc") | str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+PLAIN = str.maketrans("-_éèêëáàâãíìîïóòôõúùûñç", "  eeeeaaaaiiiioooouuunc") | str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
+)
 CODE_ENDS = (";", "{", "=>", "):")
 CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ", "+", "at ")
 
@@ -82,7 +85,7 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bo
 
 
 def judge(text: str, words: Words) -> tuple[str, float]:
-    """Return the likeliest kind of a text, and how sure that is."""
+    """Return the likeliest kind of a text, and how sure that is: in what all views call it."""
     tokens = tokens_of(text)
     found = [weight for name in features(tokens, words.notions) if (weight := words.weights.get(name))]
     if not found:
@@ -93,8 +96,20 @@ def judge(text: str, words: Words) -> tuple[str, float]:
     ]
     scores = [score - ZERO / long for score in scores]
     most = max(scores)
-    parts = [exp(score - most) for score in scores]
-    return words.kinds[scores.index(most)], 1 / sum(parts)
+    parts = {name: exp(score - most) for name, score in zip(words.kinds, scores, strict=True)}
+    shares: dict[tuple[str | None, ...], float] = {}
+    for name, part in parts.items():
+        shares[_called(name)] = shares.get(_called(name), 0.0) + part
+    likeliest = max(shares, key=shares.__getitem__)
+    name = max((name for name in parts if _called(name) == likeliest), key=parts.__getitem__)
+    return name, shares[likeliest] / sum(parts.values())
+
+
+@cache
+def _called(name: str) -> tuple[str | None, ...]:
+    """Return what the three views call a kind: those that all of them call the same speak for one another."""
+    facts = KINDS.get(Kind(name)) if name != NOTHING else None
+    return (facts.type, facts.category, facts.phase_type) if facts else (NOTHING,)
 
 
 def _passages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
