@@ -88,8 +88,6 @@ def _step(task: TaskState) -> str:
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None and failure.kind is Kind.UNVERIFIED:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
-    if failure is not None and failure.kind is Kind.AGENT_MISSING:
-        return one_line(f"Put {task.attempts[-1].agent} in order, or name another agent", DETAIL_CHARS)
     kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
     kind = failure.kind if failure and failure.kind in steps else kind
     deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
