@@ -31,7 +31,7 @@ APPENDS = [
 """Every append of an undisturbed run; a test below compares this with a real one."""
 
 GIT_COMMANDS = [
-    *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff", "diff-index"),
+    *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff"),
     *("diff-tree", "for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree"),
     *("rev-list", "rev-parse", "status", "update-ref", "version", "write-tree"),
 ]

@@ -105,6 +105,8 @@ ABOUT_CODE = frozenset({
 })  # fmt: skip
 """What a complaint about a place in a file can be; other words in it are the file's own."""
 OF_ITSELF = r"(?i)^\W{0,3}(?:[\w./-]{1,40}: |an )?(?:error|fatal|failed|usage|oops|\w*(?:Error|Exception)|no (?:rules?|files?|config\w*|inputs?))\b"
+MET = frozenset({Kind.NETWORK_ERROR, Kind.TIMEOUT, Kind.DISK_FULL, Kind.OUT_OF_MEMORY})
+"""What a checker's own error line looks like; and what it meets on its way, which no code is said to have."""
 WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|so that|ensure|whether)\b"
 """What turns a claim into a wish."""
 DENIED = r"(?i)\b(?:fail|failed|fails|failing|(?:could|did|do|does|is|are|was) ?n[o']t|cannot|unable|blocked|partial\w*|incomplete|still)\b|\[ \]"
@@ -194,7 +196,9 @@ def diagnose(
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
     found = standing(evidence, lines, hits, rules)
-    votes = _votes(found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what), for_what, rules)
+    votes = _votes(
+        found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what, rules), for_what, rules
+    )
     if _succeeded(evidence, found, votes, rules):
         return None
     if evidence.exit_code != 0:
@@ -242,11 +246,14 @@ def _noisy(lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
     return {line for line, text in texts.items() if any(each.search(text) for each in noise)}
 
 
-def _reported(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], for_what: Role) -> set[int]:
+def _reported(
+    evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], for_what: Role, rules: Mapping[str, Rule]
+) -> set[int]:
     """Return the lines in which a checker tells of the code, not of itself: its words are the code's own."""
     if for_what not in {"lint", "types", "format"} or evidence.stderr.strip():
         return set()
-    return {hit.line for hit in hits if not re.search(OF_ITSELF, lines[hit.line].text)}
+    met = {hit.line for hit in hits if rules[hit.rule].proves in MET}
+    return {hit.line for hit in hits if not re.search(OF_ITSELF, lines[hit.line].text)} - met
 
 
 def _votes(
