@@ -18,6 +18,8 @@ LARGEST_ALL = 32_000_000
 """Bytes of all files that are read at once; what comes after counts as binary."""
 FACTS = 3
 """What git says of an object: its name, kind and size."""
+NO_INDEX = "/proc/no-index"
+"""A file that nobody can make."""
 GITLINK = "160000"
 GONE = "000000"
 
@@ -38,8 +40,10 @@ class Row:
 
 
 def difference(git: Git, base: str, tree: str) -> tuple[str, ...]:
-    """Let git say where two trees differ: `rows` and `listed` read it."""
-    return git.names("diff-tree", *PLAIN, "-z", "--raw", "--numstat", "--no-abbrev", base, tree)
+    """Let git say where two trees differ: `rows` and `listed` read it. It would read an index, and needs none."""
+    return git.using(GIT_INDEX_FILE=NO_INDEX).names(
+        "diff-tree", *PLAIN, "-z", "--raw", "--numstat", "--no-abbrev", base, tree
+    )
 
 
 def rows(told: Sequence[str]) -> Iterator[Row]:
