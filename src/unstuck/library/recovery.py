@@ -76,10 +76,8 @@ class Recovery:
         self._lock = threading.Lock()
         self._redact = redactor(os.environ).text
         self._ledger = Ledger(Path(path) if path is not None else None)
-        self._lessons_file = None
-        if (
-            path is not None
-        ):  # what is learned about a folder is one with what `unstuck remedy` and the hook learn there
+        self._lessons_file: Path | None = None
+        if path is not None:  # what is learned in a folder is one with what `unstuck remedy` and the hook learn there
             self._lessons_file = lessons_path(self._cwd) if self._cwd else Path(path).with_suffix(".remedies.json")
         self._lessons = Lessons()
         self._plans: list[Plan] = []

@@ -372,7 +372,7 @@ def path(s: Situation) -> str:
 
 def _is_none(found: re.Match[str], line: str) -> bool:
     """Whether what stands where a path stands in messages is none: an address, or words of the message's own."""
-    name, quoted = found[1], found.string[found.start(1) - 1] in "'\"`\u2018\u201c"
+    name, quoted = found[1], found.string[: found.start(1)].endswith(("'", '"', "`", "\u2018", "\u201c"))
     words = " " in name and not quoted and name not in line
     return words or "\0" in name or bool(address(name) or re.fullmatch(shape("no_path"), name))
 

@@ -54,9 +54,9 @@ def _is(name: str, text: str) -> bool:
 
 def _keys(change: Change, come: Container[tuple[str, Values]], *, replaced: bool) -> Iterator[Remark]:
     """Find keys whose values went down; one that stands in another table now, as it was, has `come` there."""
-    old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if _is("script", change.path):  # what it assigns is its own affair
         return
+    old, new = flatten(change.path, change.old), flatten(change.path, change.new)
     if change.new is None:
         if any(_direction(key) for key in old) and not replaced:
             yield found("gate-loosened", change.path, 1, f"{change.path}, which set what the checks ask for, is gone.")
