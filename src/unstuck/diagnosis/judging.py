@@ -53,8 +53,9 @@ BY_SIGNAL: Mapping[str, Kind] = {
 }
 SIGNALS = {1: "HUP", 2: "INT", 4: "ILL", 5: "TRAP", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 11: "SEGV", 13: "PIPE",
            14: "ALRM", 15: "TERM", 24: "XCPU", 25: "XFSZ", 31: "SYS"}  # fmt: skip
+TIMED_OUT = 124
 BY_EXIT: Mapping[int, tuple[Kind, int]] = {
-    124: (Kind.TIMEOUT, 60),
+    TIMED_OUT: (Kind.TIMEOUT, 60),
     126: (Kind.PERMISSION_DENIED, 55),
     127: (Kind.COMMAND_NOT_FOUND, 58),
 }
@@ -333,9 +334,11 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     if evidence.timed_out:
         votes.append(Vote(Kind.TIMEOUT, 97))
     code = evidence.exit_code
+    limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in parts(evidence.command))
+    if limited and code == TIMED_OUT:
+        votes.append(Vote(Kind.TIMEOUT, SURE))
     name = evidence.signal.upper().removeprefix("SIG") or signal_of(code)
     if name in BY_SIGNAL:
-        limited = any(re.match(r"(?:busybox\s+)?timeout\s", part) for part in parts(evidence.command))
         kind = Kind.TIMEOUT if limited and name in {"KILL", "TERM"} else BY_SIGNAL[name]
         votes.append(Vote(kind, 88 if evidence.signal or name == "KILL" else 62))
     if code is not None and code in BY_EXIT:

@@ -25,10 +25,12 @@ USUAL = 14
 """A longer text is not surer in proportion to its length."""
 SIGNS = 0.25
 """The largest share of signs in a line of prose."""
-GUESS, SURE, CERTAIN = 0.25, 0.66, 0.9
+GUESS, SURE, CERTAIN = 0.25, 0.45, 0.9
 """From which probability on a reading beats ignorance, counts like a weak rule, and counts against exit code 0."""
 NOTHING = "none"
 """What examples of harmless text are labelled with."""
+HARMLESS = 0.3
+"""How much less likely that is where an exit code says that something failed."""
 SCALE, ZERO = 10, 80
 """A weight is one character: its code less ZERO, in units of 1/SCALE."""
 AGENTS = r"(?im)^\s*(?:agent\w*|claude|codex|gemini|opencode|aider|goose|copilot|cursor-agent|cline)\b"
@@ -39,8 +41,11 @@ REFUSALS = frozenset({"rate_limited", "quota_exhausted", "provider_overloaded", 
 TOKEN = re.compile(
     r"(?P<part>\d+) ?(?:/|out of|of(?: the| its)?) ?(?P<whole>\d+)\b"
     r"|(?P<path>(?:https?://)?[\w@~.-]*/[\w./@-]+|[\w-]+\.[a-z][a-z0-9]{0,9}\b)"
-    r"|(?P<word>[a-z]+(?:'[a-z]+)?)|(?P<number>\d[\d.,]*)(?P<unit>ms|s|k|m|h|gb|mb|kb)?\b|(?P<sign>[?%])"
+    r"|(?P<word>[^\W\d_]+(?:'[a-z]+)?)|(?P<number>\d[\d.,]*)(?P<unit>ms|s|k|m|h|gb|mb|kb)?\b|(?P<sign>[?%])"
 )
+UNSPACED = "\u2e80"
+"""Where the scripts begin that put no blanks between words."""
+LONGEST_FOREIGN = 5
 CODES = frozenset({"0", "401", "403", "404", "429", "500", "502", "503", "529"})
 CAMEL = re.compile(r"([a-z0-9])([A-Z])")
 PLAIN = str.maketrans("-_éèêëáàâãíìîïóòôõúùûñç", "  eeeeaaaaiiiioooouuunc") | str.maketrans(
@@ -72,7 +77,7 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bo
     """Say what plain lines tell in ordinary words: the surest passage decides."""
     best: tuple[float, str, int] | None = None
     for place, text in _passages(lines):
-        name, sure = judge(text, words)
+        name, sure = judge(text, words, 1.0 if exit_code in (0, None) else HARMLESS)
         if name != NOTHING and (best is None or sure > best[0]):
             best = (sure, name, place)
     if best is None:
@@ -84,7 +89,7 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bo
         yield Hit(f"{'words' if sure >= SURE else 'perhaps'}.{name}", place)
 
 
-def judge(text: str, words: Words) -> tuple[str, float]:
+def judge(text: str, words: Words, harmless: float = 1.0) -> tuple[str, float]:
     """Return the likeliest kind of a text, and how sure that is: in what all views call it."""
     tokens = tokens_of(text)
     found = [weight for name in features(tokens, words.notions) if (weight := words.weights.get(name))]
@@ -97,6 +102,7 @@ def judge(text: str, words: Words) -> tuple[str, float]:
     scores = [score - ZERO / long for score in scores]
     most = max(scores)
     parts = {name: exp(score - most) for name, score in zip(words.kinds, scores, strict=True)}
+    parts[NOTHING] *= harmless
     shares: dict[tuple[str | None, ...], float] = {}
     for name, part in parts.items():
         shares[_called(name)] = shares.get(_called(name), 0.0) + part
@@ -146,13 +152,22 @@ def tokens_of(text: str) -> list[str]:
         if token["part"]:
             tokens.append("<some>" if int(token["part"]) < int(token["whole"]) else "<all>")
         elif token["word"]:
-            tokens.append(stem(token["word"]))
+            tokens += _pieces(token["word"])
         elif token["number"]:
             tokens.append(f"<{token['number']}>" if token["number"] in CODES else "<n>")
             tokens += [token["unit"]] if token["unit"] else []
         else:
             tokens.append("<path>" if token["path"] else token["sign"])
     return tokens
+
+
+def _pieces(word: str) -> list[str]:
+    """Cut a word to its stem; in other letters than English ones to its beginning, or into pairs where no blanks part words."""
+    if word.isascii():
+        return [stem(word)]
+    if word[0] < UNSPACED:
+        return [word[:LONGEST_FOREIGN]]
+    return [word[place : place + 2] for place in range(max(1, len(word) - 1))]
 
 
 def features(tokens: Sequence[str], notions: Mapping[str, Sequence[str]]) -> set[str]:
