@@ -24,7 +24,7 @@ from itertools import chain
 
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
-from unstuck.plans.plan import Problem, Task
+from unstuck.plans.plan import Problem, Task, together
 from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,
@@ -128,9 +128,10 @@ def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
     headings = [(number, head[1], head[2]) for number, line in lines if (head := _HEADING.match(line))]
     parts = list(_parts([block.line for block in found.tasks], headings))
     tasks = list(map(_told, read_tasks(text, found)))
-    needed = _needed(tasks, [phase for phase, _ in parts], text)
+    joins: dict[str, list[str]] = {}
+    needed = _needed(tasks, [phase for phase, _ in parts], text, joins)
     for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
-        yield replace(task, depends_on=needed[task.id], group=group)
+        yield replace(task, depends_on=needed[task.id], joins=tuple(joins.get(task.id, ())), group=group)
 
 
 SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
@@ -156,28 +157,34 @@ def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> I
         yield phase, part
 
 
-def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str, tuple[str, ...]]:
+def _needed(
+    tasks: Sequence[Task], phases: Sequence[str], text: str, joins: dict[str, list[str]]
+) -> dict[str, tuple[str, ...]]:
     """Work out what each task waits for; nothing waits for what stands below it, so there are no circles."""
     members: dict[str, list[Task]] = {}
     for task, phase in zip(tasks, phases, strict=True):
         members.setdefault(phase, []).append(task)
     places = {task.id: place for place, task in enumerate(tasks)}
-    needed: dict[str, dict[str, None]] = {task.id: {} for task in tasks}
+    waits: dict[str, tuple[str, ...]] = {}
+    covered: dict[str, frozenset[str]] = {}
     foundation: list[str] = []
     since: list[str] = []
     for phase, own in members.items():
         story = "user story" in phase.lower() or any(
             _A_STORY.fullmatch(marker) for task in own for marker in task.markers
         )
-        for task in own:
-            if task.fixes is None:
-                needed[task.id].update(dict.fromkeys(foundation if story else [*foundation, *since]))
+        before = (foundation,) if story else (foundation, since)
+        needed = tuple(name for row in before for name in together(row, joins))
+        known = frozenset(name for row in before for name in row)
         names = [task.id for task in own if task.fixes is None]
+        waits |= dict.fromkeys(names, needed)
+        covered |= dict.fromkeys(names, known)
         foundation, since = (foundation, [*since, *names]) if story else (names, [])
+    told: dict[str, dict[str, None]] = {}
     for one, other in _said(tasks, text):
-        if one in places and other in places and places[other] < places[one]:
-            needed[one][other] = None
-    return {name: tuple(sorted(names, key=places.__getitem__)) for name, names in needed.items()}
+        if places.get(other, len(tasks)) < places.get(one, 0) and other not in covered.get(one, ()):
+            told.setdefault(one, {})[other] = None
+    return {name: (*waits.get(name, ()), *sorted(told.get(name, ()), key=places.__getitem__)) for name in places}
 
 
 def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
