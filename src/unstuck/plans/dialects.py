@@ -29,6 +29,7 @@ from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,
     Dialect,
+    depend,
     find_tasks,
     grouped,
     make_task,
@@ -55,7 +56,8 @@ def _find_kiro(text: str, runnable: Runnable | None, _known: Mapping[str, str]) 
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
     read_all(scanner, own, runnable)
-    return Boxes(blocks, own, title_of(text), _left_out(blocks), parents=above)
+    remarks = chain(depend(own, above), _left_out(blocks), unverified(own, scanner.flat))
+    return Boxes(blocks, own, title_of(text), remarks, parents=above)
 
 
 KIRO = Dialect("kiro", _find_kiro)
@@ -131,7 +133,8 @@ def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
     joins: dict[str, list[str]] = {}
     needed = _needed(tasks, [phase for phase, _ in parts], text, joins)
     for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
-        yield replace(task, depends_on=needed[task.id], joins=tuple(joins.get(task.id, ())), group=group)
+        waits = tuple(dict.fromkeys((*needed[task.id], *task.depends_on)))
+        yield replace(task, depends_on=waits, joins=tuple(joins.get(task.id, ())), group=group)
 
 
 SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
@@ -210,7 +213,6 @@ _CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[
 _TASK_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
 _FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
 _STRUCK = re.compile(r"~~.*~~\W*")
-_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
 _EACH_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB = 4
 
@@ -277,7 +279,7 @@ def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) 
     inside = {name for names in within.values() for name in names}
     groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
     above = {item.id: tuple(one.id for one in item.below) for item in groups}
-    remarks = chain(unverified(tasks), _odd(tasks))
+    remarks = chain(depend(tasks), unverified(tasks, _flat(text)))
     return Boxes(items, tasks, title_of(text), remarks, parents=above, within=within)
 
 
@@ -384,11 +386,3 @@ def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
         yield f"{'  ' * depth}- [{item.head['box']}] {item.words}\n"
         yield from ("  " * depth + line for line in item.own)
         yield from _shown(item.below, depth + 1)
-
-
-def _odd(items: Sequence[Item]) -> Iterator[Problem]:
-    for item in items:
-        title = item.title.strip()
-        if _REFERENCE.fullmatch(title) and not item.ticked:
-            message = f"Task {item.id} only refers to {title}: nothing here says what is to be done."
-            yield item.problem(message, "Write what it asks for behind the reference.")

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import threading
@@ -62,7 +63,7 @@ def open_plan(
             )
         raise BadUsage(
             f"{file} is {seen}; this version reads {readable}.",
-            hint=f"If it is one all the same, say so with --format {SUPPORTED[0]}.",
+            hint=f"Begin each task with a box, or let an agent make a plan of it: `unstuck draft {shlex.quote(str(file))}`.",
         )
     runnable = runnable_in(root or _repository(file))
     if seen not in DIALECTS:
