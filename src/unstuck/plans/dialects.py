@@ -133,8 +133,8 @@ def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
     joins: dict[str, list[str]] = {}
     needed = _needed(tasks, [phase for phase, _ in parts], text, joins)
     for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
-        waits = tuple(dict.fromkeys((*needed[task.id], *task.depends_on)))
-        yield replace(task, depends_on=waits, joins=tuple(joins.get(task.id, ())), group=group)
+        unknown = (name for name in task.depends_on if name not in needed)
+        yield replace(task, depends_on=(*needed[task.id], *unknown), joins=tuple(joins.get(task.id, ())), group=group)
 
 
 SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
@@ -193,6 +193,7 @@ def _needed(
 def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
     """Yield (task, what it depends on) as the words of the plan have it."""
     for task in tasks:
+        yield from ((task.id, other) for other in task.depends_on)
         for found in _DEPENDS.finditer(task.title):
             yield from ((task.id, other) for other in re.findall(_ID, found[1]))
     section = re.search(r"(?mi)^##[ \t]+.*dependenc.*$", text)
