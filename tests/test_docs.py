@@ -151,7 +151,7 @@ def test_the_examples_of_all_plan_fields_are_read_as_they_stand(project: "Projec
         plan = project.ask("plan", name, "--json").json
         assert (plan["valid"], plan["concerns"], plan["problems"]) == (True, [], []), name
         shown[name] = {key for task in plan["tasks"] for key, value in task.items() if value}
-    everything = {field.name for field in fields(Task)} - {"skipped", "digest"}
+    everything = {field.name for field in fields(Task)} - {"skipped", "digest", "joins"}
     assert everything <= set().union(*shown.values()), everything - set().union(*shown.values())
     assert {"depends_on", "group", "checks", "files", "markers", "fixes", "commit", "agent", "done"} <= shown[
         "tasks.md"

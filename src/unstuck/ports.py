@@ -136,6 +136,14 @@ class PlanFile(Protocol):
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
 
+    def redone(
+        self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
+    ) -> Mapping[str, bytes]:
+        """Do what `insert` and `mark` did in another version of the plan's files, by their names.
+
+        `tasks` holds the title and the status that each has in the run.
+        """
+
 
 class Journal(Protocol):
     """The append-only list of events, and the requests that any process may leave beside it."""
@@ -167,6 +175,9 @@ class Projections(Protocol):
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring the files of the changed tasks, and what follows from all of them, up to date."""
+
+    def redone(self, state: RunState, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Write into another version of the plan's files, given by their names, all that we wrote into those on disk."""
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
         """Yield (what to do, task, what was done) for every task about which a person edited our files."""
@@ -420,8 +431,15 @@ class Home(Protocol):
     def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
         """Move the user's branch and files on to a descendant; refuse rather than overwrite."""
 
-    def commit_plan(self, paths: Sequence[str], message: str) -> str | NotPossible | None:
-        """Commit the plan's own changes and nothing else; None if there are none."""
+    def commit_plan(
+        self,
+        paths: Sequence[str],
+        change: Callable[[Mapping[str, bytes]], Mapping[str, bytes]],
+        *,
+        message: str,
+        at: float,
+    ) -> str | NotPossible | None:
+        """Commit a change of ours, made in the files as they were committed, and nothing else; None if it changes nothing."""
 
     def write_script(self) -> Path:
         """Write the script that makes the landed commits when the user runs it."""

@@ -119,6 +119,11 @@ class Sheet:
     def mark(self, statuses: Mapping[str, str]) -> bool:
         return False
 
+    def redone(
+        self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
+    ) -> Mapping[str, bytes]:
+        return contents
+
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         return tuple(
             next(iter(read_tasks(block, "plan", runnable=lambda _: True).tasks)) for block in insertion.blocks.values()
@@ -329,6 +334,9 @@ class World:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         return None
+
+    def redone(self, state: RunState, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        return contents
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
         return iter(())

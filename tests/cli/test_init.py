@@ -45,6 +45,39 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     assert stranger.git("status", "--porcelain").splitlines() == [" M tests/test_a.py", "?? unstuck.toml"]
 
 
+USES = "import unittest\nfrom {} import VALUE\nclass T(unittest.TestCase):\n  def test_a(self): self.assertEqual(VALUE, 1)\n"
+LAYOUTS = {
+    "inside-the-package": (
+        {"pkg/__init__.py": "VALUE = 1\n", "pkg/tests/__init__.py": "", "pkg/tests/test_a.py": USES.format("pkg")},
+        "python3 -m unittest discover",
+    ),
+    "beside-the-source": (
+        {"src/lib.py": "VALUE = 1\n", "src/tests.py": USES.format("lib")},
+        "python3 -m unittest discover -s src",
+    ),
+    "far-inside": (
+        {"lib/pkg/core.py": "VALUE = 1\n", "lib/pkg/tests/test_a.py": USES.format("lib.pkg.core")},
+        "python3 -m unittest discover -s lib/pkg/tests",
+    ),
+    "node-without-a-script": (
+        {"package.json": "{}", "lib.js": "", "test/a.js": "require('node:test')('a', () => require('../lib.js'))\n"},
+        "node --test",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tests_are_found_wherever_they_lie(stranger: Project, layout: str) -> None:
+    files, line = LAYOUTS[layout]
+    if line.startswith("node") and shutil.which("node") is None:
+        pytest.skip("node is not on PATH")
+    for name, text in {"setup.cfg": "", **files}.items():
+        stranger.file(name, text)
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    assert tomllib.loads((stranger.root / "unstuck.toml").read_text())["checks"] == {"test": line}, told
+
+
 def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
     stranger.file("Makefile", MAKEFILE)
     told = stranger.ask("init", "--no-run")

@@ -55,6 +55,12 @@ class Run:
         return self.git("rev-parse", "HEAD")
 
 
+def committed(run: Run, paths: list[str], message: str) -> str | NotPossible | None:
+    """Commit a tick in each of these files."""
+    ticked = b"- [x] 1.1\n"
+    return run.home.commit_plan(paths, lambda given: dict.fromkeys(given, ticked), message=message, at=1_800_000_001)
+
+
 def make_dirty_elsewhere(run: Run) -> None:
     """Change, stage, stash and leave lying about files that the run has nothing to do with."""
     (run.root / "src" / "b.py").write_text("stashed\n")
@@ -246,7 +252,7 @@ def test_what_the_user_did_meanwhile_is_a_reason(
     run = Run(scratch)
     tip = run.land({"new": "x"})
     act(run.git)
-    for answer in (run.plan(), run.home.apply_merge(tip), run.home.commit_plan(["a.txt"], "plan")):
+    for answer in (run.plan(), run.home.apply_merge(tip), committed(run, ["a.txt"], "plan")):
         assert isinstance(answer, NotPossible)
         assert reason in answer.reason
         assert answer.command == command
@@ -318,11 +324,21 @@ def test_the_plan_is_committed_and_nothing_else(scratch: Path) -> None:
     hook.chmod(0o755)
     (scratch / "a.txt").write_text("- [x] 1.1\n")
     status = run.git("status", "--porcelain", "src", "staged new", "untracked\nfile")
-    commit = run.home.commit_plan(["a.txt", "untracked\nfile", "nowhere"], "Tick 1.1\n\n# kept\n")
+    commit = committed(run, ["a.txt", "untracked\nfile", "nowhere"], "Tick 1.1\n\n# kept\n")
     assert commit == run.git("rev-parse", "HEAD")
     assert run.git("show", "--format=%an|%B", "--name-only") == "Ada|Tick 1.1\n\n# kept\n\n\na.txt"
     assert run.git("status", "--porcelain") == status
-    assert run.home.commit_plan(["a.txt"], "again") is None
+    assert committed(run, ["a.txt"], "again") is None
+
+
+def test_a_plan_whose_commit_git_refuses_is_left_as_it_was(scratch: Path) -> None:
+    run = Run(scratch)
+    head = run.git("rev-parse", "HEAD")
+    (scratch / ".git" / "index.lock").touch()
+    answer = committed(run, ["a.txt"], "plan")
+    assert isinstance(answer, NotPossible)
+    assert "could not be committed" in answer.reason
+    assert run.git("rev-parse", "HEAD") == head
 
 
 # --- crashes -----------------------------------------------------------------------------------------

@@ -31,9 +31,9 @@ APPENDS = [
 """Every append of an undisturbed run; a test below compares this with a real one."""
 
 GIT_COMMANDS = [
-    *("add", "cat-file", "checkout", "clean", "commit", "commit-tree", "config", "diff"),
-    *("diff-tree", "for-each-ref", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree"),
-    *("rev-list", "rev-parse", "status", "update-ref", "version", "write-tree"),
+    *("add", "cat-file", "checkout", "clean", "commit-tree", "config", "diff", "diff-tree"),
+    *("for-each-ref", "hash-object", "ls-files", "ls-tree", "merge", "merge-base", "merge-tree", "read-tree"),
+    *("rev-list", "rev-parse", "status", "update-index", "update-ref", "version", "write-tree"),
 ]
 """Every git command of an undisturbed run; likewise."""
 
@@ -44,10 +44,11 @@ EFFECTS = {
     "update-ref 4": "the snapshot's ref",
     "update-ref 6": "the first landing",
     "update-ref 11": "the last landing",
+    "update-index 2": "the tree of the plan's commit",
 }
 """Later calls of commands that change something."""
 
-CUT_SHORT = ("read-tree 1", "checkout 1", "add 1", "update-ref 4", "update-ref 6", "merge 1", "commit 1")
+CUT_SHORT = ("read-tree 1", "checkout 1", "add 1", "update-ref 4", "update-ref 6", "merge 1", "update-index 1")
 LATE = ("checkout 1", "update-ref 4", "update-ref 6", "merge 1")
 
 IN_COMMANDS = {

@@ -1,17 +1,23 @@
 """The schedule, asked after every event of whole runs: what may start, what waits, and what stands behind a stuck task."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.decide.profile_files import profile
 from unstuck.journal.attempt import Ended, Outcome
-from unstuck.journal.event import AttemptStarted
+from unstuck.journal.event import AttemptStarted, Entry, Options, RunStarted
+from unstuck.journal.redact import Redactor
 from unstuck.journal.run_state import RunState, fold
-from unstuck.journal.task_state import SETTLED
+from unstuck.journal.task_state import SETTLED, Status
+from unstuck.line.resume import compare
 from unstuck.line.schedule import blocked, due, settled, startable, waits
-from unstuck.plans.plan import Check, Task, beside
+from unstuck.plans.plan import MOST_NAMED, Check, Task, beside, check, execution, joined
+from unstuck.plans.plan_file import read_text
 from unstuck.ports import Assignment
 from unstuck.testing import MemoryJournal, Part, World
 
@@ -131,3 +137,92 @@ def test_a_profile_that_says_no_number_ends_after_its_own() -> None:
     journal = MemoryJournal()
     World({"1": [WRONG]}).run([task("1")], journal=journal, policy=profile("max-retries"))
     assert sum(isinstance(entry.event, AttemptStarted) for entry in journal.entries) == 5
+
+
+# --- joins: what thousands wait for is named once ------------------------------------------------------
+
+
+def phased(sizes: list[int], stories: set[int]) -> str:
+    """Write a spec-kit plan of phases so large, some of them user stories."""
+    lines, number = ["# Tasks: x"], 0
+    for place, size in enumerate(sizes):
+        lines.append(f"\n## Phase {place}: {'User Story' if place in stories else 'Part'} {place}\n")
+        for _ in range(size):
+            number += 1
+            lines.append(f"- [ ] T{number:03d} {'[P] ' if number % 3 else ''}Make it, depends on T{number // 2:03d}")
+    return "\n".join(lines)
+
+
+def in_json(sizes: list[int], stories: set[int]) -> str:
+    """Write phases of subtasks; a story depends on the first phase, another phase on all before it. One may be empty."""
+    made = [
+        {
+            "phase": place,
+            "depends_on": [0] * bool(place) if place in stories else list(range(place)),
+            "parallel_safe": place % 2 == 0,
+            "subtasks": [{"id": f"p{place}c{one}", "description": "Make it"} for one in range(size)],
+        }
+        for place, size in enumerate(sizes)
+    ]
+    return json.dumps({"phases": made})
+
+
+def named_one_by_one(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks as if nobody knew joins."""
+    members = joined(tasks)
+    return [
+        replace(one, depends_on=tuple(name for need in one.depends_on for name in members.get(need, [need])), joins=())
+        for one in tasks
+    ]
+
+
+SIZES = st.lists(st.sampled_from([0, 1, 3, MOST_NAMED, MOST_NAMED + 1, 30]), min_size=2, max_size=5)
+
+
+@given(SIZES, st.sets(st.integers(0, 4)), st.booleans(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_join_comes_to_the_same_as_its_members_one_by_one(
+    sizes: list[int], stories: set[int], spec_kit: bool, data: st.DataObject
+) -> None:
+    text, form = (
+        (phased(sizes, stories), "spec-kit") if spec_kit else (in_json(sizes, stories), "implementation_plan.json")
+    )
+    plan = read_text(text, form, "p", Path())
+    plain = replace(plan, tasks=named_one_by_one(plan.tasks))
+    assert execution(plan) == execution(plain)
+    assert len(check(plan)) == len(check(plain)) == (not plan.tasks)
+    named = max((len(one.depends_on) for one in plan.tasks), default=0)
+    assert named <= MOST_NAMED * (2 if spec_kit else len(sizes)) + 1
+    some = st.sets(st.sampled_from([one.id for one in plan.tasks])) if plan.tasks else st.just(set[str]())
+    done, stuck = data.draw(some), data.draw(some)
+    states = []
+    for one in (plan, plain):
+        state = fold([Entry(seq=1, at=1.0, event=started(one.tasks))])
+        for name in sorted(done | stuck):
+            status: Status = "stuck" if name in stuck else "complete"
+            state.tasks[name] = replace(state.tasks[name], status=status)
+            state.open.pop(name)
+        states.append(state)
+    (joined_up, apart) = states
+    assert startable(joined_up, (), 100) == startable(apart, (), 100)
+    causes = blocked(joined_up), blocked(apart)
+    assert [(name, set(by)) for name, by in causes[0].items()] == [(name, set(by)) for name, by in causes[1].items()]
+
+
+def started(tasks: Sequence[Task]) -> RunStarted:
+    return RunStarted(
+        run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=("a",)), tasks=tuple(tasks)
+    )
+
+
+def test_a_join_that_becomes_one_by_our_own_task_or_by_a_person_is_told_apart() -> None:
+    plan = read_text(phased([MOST_NAMED, 2], set()), "spec-kit", "p", Path())
+    assert not joined(plan.tasks)
+    state = fold([Entry(seq=1, at=1.0, event=started(plan.tasks))])
+    longer = phased([MOST_NAMED, 2], set()).replace("- [ ] T003", "- [ ] T002.1 More\n- [ ] T003")
+    now = read_text(longer, "spec-kit", "p", Path())
+    assert joined(now.tasks)
+    by_a_person = compare(state, now.tasks, Redactor(()))
+    assert (by_a_person.added, by_a_person.changed) == (("T002.1",), ("T021", "T022"))
+    state.tasks["T002.1"] = replace(state.tasks["T001"], inserted=True, task=now.tasks[2])
+    assert not compare(state, now.tasks, Redactor(()))

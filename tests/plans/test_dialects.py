@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.project import Project
 
 from unstuck.errors import BadUsage
 from unstuck.plans.plan import Insertion, batches, check
@@ -232,3 +233,23 @@ def test_a_required_kiro_task_whose_subtasks_are_all_optional_is_done_itself(tmp
     assert [task.id for task in opened.read().tasks] == ["1", "2"]
     opened.mark({"2": "complete"})
     assert opened.path.read_text() == text.replace("[ ] 2.", "[x] 2.")
+
+
+def test_what_a_plan_is_printed_as_grows_with_its_tasks_and_not_with_their_square(project: Project) -> None:
+    printed = []
+    for size in (100, 400):
+        lines = [
+            f"\n## Phase {n // size}\n\n- [ ] T{n:04d} Make it" if n % size == 0 else f"- [ ] T{n:04d} [P] Make it"
+            for n in range(3 * size)
+        ]
+        project.file("tasks.md", "# Tasks: x\n" + "\n".join(lines) + "\n", commit=False)
+        told = project.ask("plan", "tasks.md", "--json")
+        assert told.code == 0, told
+        printed.append(len(told.out))
+        (last,) = (task for task in told.json["tasks"] if task["id"] == f"T{3 * size - 1:04d}")
+        (join,) = last["depends_on"]
+        assert [task["id"] for task in told.json["tasks"] if join in task["joins"]] == [
+            f"T{n:04d}" for n in range(size, 2 * size)
+        ]
+        assert [name for batch in told.json["batches"] for name in batch] == [f"T{n:04d}" for n in range(3 * size)]
+    assert printed[1] < 5 * printed[0]

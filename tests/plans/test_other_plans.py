@@ -354,3 +354,113 @@ def test_a_plan_that_somebody_is_in_the_middle_of_writing_is_theirs_and_the_work
     assert plan.read_text() == half
     assert (project.root / "hi.txt").exists()
     assert "Tick the plan" not in project.commits()
+
+
+# --- plans as people write them by hand, and what `unstuck plan` says of them
+
+
+BY_HAND = {
+    "fields without bullets": (
+        "- [ ] 1.1 A\n  Verify: `pytest a`\n- [ ] 1.2 B\n  Depends on: 1.1\n  Verify:\n\n  ```\n  pytest b\n  ```\n",
+        [("1.1", "A", [], ["pytest a"]), ("1.2", "B", ["1.1"], ["pytest b"])],
+        [],
+    ),
+    "symbols before fields": (
+        "- [ ] 1.1 A\n  - ✅ Verify: `pytest a`\n- [ ] 1.2 B\n  - 🔗 **Depends on**: 1.1\n  - ✔️ **Verify**: `pytest b`\n",
+        [("1.1", "A", [], ["pytest a"]), ("1.2", "B", ["1.1"], ["pytest b"])],
+        [],
+    ),
+    "keys of a tracker": (
+        "- [ ] PROJ-1: A\n- [ ] [PROJ-2] B\n  - Depends on: PROJ-1\n- [ ] [PROJ-3](https://x/PROJ-3) C\n  - Blocked by: OPS-9\n",
+        [("PROJ-1", "A", [], []), ("PROJ-2", "B", ["PROJ-1"], []), ("PROJ-3", "C", [], [])],
+        ["Task PROJ-3 depends on OPS-9, which is no task of this plan: nothing waits for it."],
+    ),
+    "what only looks like a key": (
+        "- [ ] UTF-8 in\n- [ ] UTF-8 out\n- [ ] SHA-256 sums\n",
+        [("t1", "UTF-8 in", [], []), ("t2", "UTF-8 out", [], []), ("t3", "SHA-256 sums", [], [])],
+        [],
+    ),
+    "dependencies in titles": (
+        "- [ ] 1.1 A\n- [ ] 1.2 B (depends on 1.1)\n- [ ] 1.3 C, depends on Python 3.11\n",
+        [
+            ("1.1", "A", [], []),
+            ("1.2", "B (depends on 1.1)", ["1.1"], []),
+            ("1.3", "C, depends on Python 3.11", [], []),
+        ],
+        [],
+    ),
+    "dependencies of a checklist": (
+        "1. [ ] A\n2. [ ] B\n   - Depends on: 1\n",
+        [("1", "A", [], []), ("2", "B", ["1"], [])],
+        [],
+    ),
+    "dependencies of Kiro's groups": (
+        "- [ ] 1. A\n  - [ ] 1.1 B\n    - _Requirements: 1_\n  - [ ] 1.2 C\n- [ ] 2. D\n  - Depends on: 1\n",
+        [("1.1", "B", [], []), ("1.2", "C", [], []), ("2", "D", ["1.1", "1.2"], [])],
+        [],
+    ),
+    "dependencies of spec-kit, as a field": (
+        "- [ ] T001 A\n- [ ] T002 B\n  - Depends on: T001\n",
+        [("T001", "A", [], []), ("T002", "B", ["T001"], [])],
+        [],
+    ),
+    "other languages": (
+        "- [ ] 1.1 A\n  - Prüfen: `pytest a`\n- [ ] 1.2 B\n  - Abhängig von: 1.1\n",
+        [("1.1", "A", [], []), ("1.2", "B", [], [])],
+        [
+            "Task 1.1 names `pytest a` and has no Verify, so it is not run.",
+            "Task 1.2: the field 'Abhängig von' names tasks and is not read.",
+        ],
+    ),
+    "a Verify for nobody": (
+        "### Step 1\n\n- [ ] 1.1 A\n\nVerify with `pytest a`.\n",
+        [("1.1", "A", [], [])],
+        ["This Verify belongs to no task and is not run."],
+    ),
+    "a sentence that begins like a command": (
+        "- [ ] 1.1 A\n  - Verify: make sure it works\n",
+        [("1.1", "A", [], [])],
+        ['Task 1.1 has nothing to verify it: "make sure it works" is not a command.'],
+    ),
+    "nothing but a reference": (
+        "- [ ] https://github.com/a/b/issues/125\n",
+        [("t1", "https://github.com/a/b/issues/125", [], [])],
+        ["Task t1 only refers to https://github.com/a/b/issues/125: nothing here says what is to be done."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "tasks", "concerns"), BY_HAND.values(), ids=BY_HAND.keys())
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_what_people_write_by_hand_is_read_or_told(
+    project: Project, text: str, tasks: list[Any], concerns: list[str], end: str
+) -> None:
+    project.file("plan.md", f"---\ntitle: x\n---\n\n# Plan\n\n{text}".replace("\n", end), commit=False)
+    told = project.ask("plan", "plan.md", "--json")
+    assert told.code == 0, told
+    read = [
+        (task["id"], task["title"], task["depends_on"], [check["command"] for check in task["checks"]])
+        for task in told.json["tasks"]
+    ]
+    assert read == tasks
+    messages = [one["message"] for one in told.json["concerns"] if not one["message"].startswith("Nothing checks")]
+    assert messages == concerns
+
+
+def test_a_task_with_a_key_takes_fix_tasks_and_is_ticked(project: Project) -> None:
+    project.file(
+        "tasks.md",
+        "- [ ] PROJ-1 A\n  - **Verify**: `grep -q right a`\n\n- [ ] PROJ-2: B\n  - **Verify**: `test -f b`\n",
+    )
+    failed = "Task PROJ-1: A FAILED\n- Error: no a\n- Attempted fix: none\n- Status: Blocked"
+    right = {"write": "a", "text": "right\n"}
+    project.script(**{"PROJ-1": [[{"print": failed}], [right]], "PROJ-1.1": [[right]], "PROJ-2": [[{"write": "b"}]]})
+    told = project.run("--recovery-mode")
+    assert told.code == 0, told
+    text = (project.root / "tasks.md").read_text()
+    assert text == project.git("show", "HEAD:tasks.md") + "\n"
+    assert [line.split(" ", 3)[2] for line in text.splitlines() if line.startswith("- [x]")] == [
+        "PROJ-1",
+        "PROJ-1.1",
+        "PROJ-2:",
+    ]

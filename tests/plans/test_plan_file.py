@@ -125,7 +125,7 @@ def test_an_unknown_format_says_what_was_seen_and_what_is_read(content: str, see
         open_tasks(path)
     assert seen in refused.value.message
     assert "this version reads tasks.md" in refused.value.message
-    assert "--format tasks.md" in refused.value.hint
+    assert "unstuck draft" in refused.value.hint
     assert open_tasks(path, "tasks.md").path == path
 
 

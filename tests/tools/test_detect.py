@@ -138,6 +138,41 @@ STACKS: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
         ("node", "python"),
         {"test": "(cd packages/a && npm run test) && (cd packages/b && python3 -m unittest discover)"},
     ),
+    "tests inside of the package": (
+        {"setup.py": "", "pkg/__init__.py": "", "pkg/tests/test_a.py": "import unittest\n"},
+        ("python",),
+        {"test": ".venv/bin/python -m unittest discover"},
+    ),
+    "tests as plain functions": (
+        {"setup.py": "", "src/pkg/tests/test_a.py": "def test_a():\n    assert True\n"},
+        ("python",),
+        {"test": ".venv/bin/python -m pytest"},
+    ),
+    "what is not the project's own": (
+        {"setup.cfg": "", "node_modules/x/test_a.py": "import unittest", ".venv/lib/test_a.py": "import unittest"},
+        ("python",),
+        {},
+    ),
+    "mocha without a script": (
+        {"package.json": '{"devDependencies": {"mocha": "1"}}'},
+        ("node",),
+        {"test": 'export PATH="$PWD/node_modules/.bin:$PATH" && mocha'},
+    ),
+    "ava behind npm init's own test": (
+        {"package.json": f'{NO_TESTS[:-1]}, "devDependencies": {{"ava": "1"}}}}'},
+        ("node",),
+        {"test": 'export PATH="$PWD/node_modules/.bin:$PATH" && ava'},
+    ),
+    "a script before the runner that it calls": (
+        {"package.json": '{"scripts": {"test": "tap"}, "devDependencies": {"tap": "1"}}'},
+        ("node",),
+        {"test": "npm run test"},
+    ),
+    "node:test without a script": (
+        {"package.json": "{}", "test/a.mjs": "import test from 'node:test';\n"},
+        ("node",),
+        {"test": "node --test"},
+    ),
     "only a test": (
         {"tests/test_m.py": "import unittest\n"},
         ("python",),
@@ -249,6 +284,15 @@ SETUPS: dict[str, tuple[dict[str, str], str]] = {
     "tox": (
         {"setup.py": "", "tox.ini": "[testenv]\ndeps =\n  pytest>=6\n  py3: odd\n  -r{toxinidir}/x.txt\n"},
         "-q 'pytest>=6' -e .",
+    ),
+    "a file that only tox names": (
+        {
+            "setup.py": "",
+            "tox.ini": "[testenv]\ndeps = -r {toxinidir}/requirements-tests39.txt\n",
+            "requirements-tests39.txt": "pytest-cov\n",
+            "requirements-dev.txt": "pdbpp\n",
+        },
+        "-q -r requirements-tests39.txt -e .",
     ),
     "hatch": (
         {"pyproject.toml": "[project]\nname='x'\n[tool.hatch.envs.test]\ndependencies=['pytest']\n"},

@@ -129,6 +129,14 @@ class GoalFile:
         """Leave it as it is: the journal says whether it is done, and the same goal may be set again."""
         return False
 
+    def redone(
+        self,
+        contents: Mapping[str, bytes],
+        insertions: Sequence[Insertion],  # noqa: ARG002  # as above
+        tasks: Mapping[str, tuple[str, str]],  # noqa: ARG002  # as above
+    ) -> Mapping[str, bytes]:
+        return contents
+
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         raise CannotWrite(f"A goal takes no new tasks ({', '.join(insertion.blocks)}).", hint="Use a tasks.md.")
 

@@ -168,7 +168,8 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
         without = site.once(check, head, workspace.mixed(head, nothing, product))
     except NotSetUp:  # what cannot even be set up without the product is made of it
         return False
-    return without.ended.ok or (not result.ended.ok and compare(without, result).verdict == "same")
+    finds_none = without.counts is not None and not without.counts.passed
+    return (without.ended.ok and not finds_none) or (not result.ended.ok and compare(without, result).verdict == "same")
 
 
 def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[str, str]:

@@ -194,7 +194,7 @@ class Run:
             options=self._options,
             tasks=tuple(plan.tasks),
             title=plan.title,
-            plan_files=self._clean_plan_files(),
+            plan_files=self._plan_paths,
             inside=session.run if session else "",
         )
 
@@ -346,15 +346,6 @@ class Run:
         for name in (self._plan_file.path.name, *self._plan_file.companions):
             require_writable(self._plan_file.path.with_name(name))
         return plan
-
-    def _clean_plan_files(self) -> tuple[str, ...]:
-        """List the plan's files that git tracks and nobody has edited: a commit of them holds our changes alone."""
-        clean = self._repository.git.succeeds
-        return tuple(
-            path
-            for path in self._plan_paths
-            if self._tracked(path) and clean("diff", "--quiet", "HEAD", "--", f":(literal){path}")
-        )
 
     def _untracked_plan(self) -> tuple[str, ...]:
         """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""

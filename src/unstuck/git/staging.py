@@ -136,24 +136,34 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
 
 def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
     """Write the tree of `base` with these paths as they are in `tree`; what that has not is left out."""
+    wanted = set(paths)
+    there = {}
+    for entry in git.names("ls-tree", "-r", "-z", "--full-tree", tree):
+        facts, _, path = entry.partition("\t")
+        if path in wanted:
+            mode, _, blob = facts.split(" ")
+            there[path] = f"{mode} {blob}"
+    gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - there.keys())]
+    return replaced(git, folder, base, [*gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items()))])
+
+
+def replaced(git: Git, folder: Path, base: str, entries: Sequence[str]) -> str:
+    """Write the tree of `base` with other entries, each as `mode blob<tab>path`."""
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         index = git.using(GIT_INDEX_FILE=str(Path(inside) / "index"))
         index("read-tree", base)
-        wanted = set(paths)
-        there = {}
-        for entry in git.names("ls-tree", "-r", "-z", "--full-tree", tree):
-            facts, _, path = entry.partition("\t")
-            if path in wanted:
-                mode, _, blob = facts.split(" ")
-                there[path] = f"{mode} {blob}"
-        gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - there.keys())]
-        return _amended(index, *gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items())))
+        return _amended(index, *entries)
 
 
 def _amended(git: Git, *entries: str) -> str:
     """Put these entries into the index; return its tree."""
-    git("update-index", "-z", "--replace", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
+    put_entries(git, entries)
     return git("write-tree")
+
+
+def put_entries(git: Git, entries: Sequence[str]) -> None:
+    """Put these entries into the index, each as `mode blob<tab>path`, or with a stage behind the blob."""
+    git("update-index", "-z", "--replace", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
 
 
 def _all_but(paths: Iterable[str]) -> tuple[str, ...]:

@@ -8,14 +8,16 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from unstuck.errors import GitFailed
 from unstuck.git.command import Git, await_quiet, release_abandoned, shown, writing
 from unstuck.git.repository import Identity, Repository, listed
 from unstuck.git.slots import DURABLE
+from unstuck.git.staging import put_entries, replaced
 from unstuck.git.workspace import make_commit, merge_trees
 from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
 
@@ -30,6 +32,8 @@ SCRIPT_FILES = 200
 TRAILERS = ("Unstuck-Run: ", "Unstuck-Task: ", "Unstuck-Attempt: ")
 SPECIAL = re.compile(r"[][.*+?(){}|^$\\]")
 """What means something in a pattern of git's."""
+Change = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+"""What we have to write into files, given and returned by their paths."""
 PICK = """\
 pick() {
   commit=$1
@@ -101,30 +105,41 @@ class Homecoming:
             return self._not_possible(f"git refused: {shown(' '.join(done.stderr.split()))}")
         return AlreadyHome(commit=commit)
 
-    def commit_plan(self, paths: Sequence[str], message: str) -> str | NotPossible | None:
-        """Commit the plan's own changes on the user's branch and nothing else; None if there are none.
+    def commit_plan(self, paths: Sequence[str], change: Change, *, message: str, at: float) -> str | NotPossible | None:
+        """Make a change of ours in the plan's files as they were committed, and commit that; None if it changes nothing.
 
-        What git does not track yet stays so, and what the user has staged stays staged.
+        A person's own edits stay theirs, staged or not: the change is made in what is staged, too. What HEAD does not
+        have stays so. The index comes first: cut short, it holds a tick that is true, and the rest is done again.
         """
         standing = self._user_branch()
         if isinstance(standing, NotPossible):
             return standing
         git, (_, head) = self._git, standing
-        specs = [f":(top,literal){path}" for path in paths]
-        changed = git.names("diff", "--name-only", "-z", "--no-renames", "HEAD", "--", *specs) if specs else ()
-        if not changed:
-            return None
-        options = ("--only", "--no-verify", "--cleanup=verbatim", "--quiet", *(["--gpg-sign"] if self.sign else []))
-        with _intent(self.repository, head, head):
-            done = git.attempt(
-                "commit", *options, "-F", "-", "--", *(f":(top,literal){path}" for path in changed), stdin=message
-            )
-        if done.returncode != 0:
-            reason = f"The plan's changes could not be committed: {shown(' '.join(done.stderr.split()))}"
+        there = _entries(git, "ls-tree", "-z", "--full-tree", head, "--", *paths) if paths else {}
+        listed = [f":(top,literal){path}" for path in there]
+        staged = _entries(git, "ls-files", "-z", "--stage", "--", *listed) if there else {}
+        try:
+            after = _changed(git, there, change)
+            entries = _changed(git, {path: facts for path, facts in staged.items() if path in there}, change)
+            with _intent(self.repository, head, head):
+                if entries:
+                    put_entries(git, entries)
+                    git.attempt("update-index", "-q", "--refresh")
+                if not after:
+                    return None
+                tree = replaced(git, self.repository.store, head, after)
+                commit = make_commit(
+                    git, self.identity, tree=tree, parents=(head,), message=message, at=at, sign=self.sign
+                )
+                git("update-ref", "-m", f"commit: {message.splitlines()[0]}", "HEAD", commit, head)
+        except GitFailed as error:
+            files = tuple(there)
             return NotPossible(
-                reason=reason, command=f"git commit --only {' '.join(map(shlex.quote, changed))}", files=changed
+                reason=f"The plan's changes could not be committed: {error}",
+                command=f"git commit --only {' '.join(map(shlex.quote, files))}",
+                files=files,
             )
-        return git("rev-parse", "HEAD")
+        return commit
 
     def write_script(self) -> Path:
         """Write `.unstuck/commits.sh`, which makes the landed commits on the branch the user is on."""
@@ -257,6 +272,29 @@ def _in_one_line(text: str) -> str:
 
 def _short(ref: str) -> str:
     return ref.removeprefix("refs/heads/")
+
+
+def _entries(git: Git, *listing: str) -> dict[str, str]:
+    """Return what git lists of regular files, each path with `mode blob`; what is in conflict is left alone."""
+    found: dict[str, str] = {}
+    for line in git.names(*listing):
+        facts, _, path = line.partition("\t")
+        mode, *kind, blob = facts.removesuffix(" 0").split(" ")
+        if mode.startswith("100") and kind in ([], ["blob"]):
+            found[path] = f"{mode} {blob}"
+    return found
+
+
+def _changed(git: Git, entries: Mapping[str, str], change: Change) -> list[str]:
+    """Make a change in the contents of entries; return those that are others now, as `mode blob<tab>path`."""
+    contents = {path: git.attempt("cat-file", "blob", facts.split(" ")[1]).stdout for path, facts in entries.items()}
+    after = change({path: text.encode("utf-8", "surrogateescape") for path, text in contents.items()})
+    written = {path: content.decode("utf-8", "surrogateescape") for path, content in after.items()}
+    return [
+        f"{entries[path].split(' ')[0]} {git('hash-object', '-w', '--no-filters', '--stdin', stdin=text)}\t{path}"
+        for path, text in written.items()
+        if text != contents[path]
+    ]
 
 
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")

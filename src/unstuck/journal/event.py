@@ -130,7 +130,7 @@ class RunStarted:
     tasks: tuple[Task, ...]
     title: str = ""
     plan_files: tuple[str, ...] = ()
-    """The plan and its companions, where git tracks them and they were clean: our changes to them become a commit."""
+    """The plan and its companions, as far as they lie in the checkout: our changes to them become a commit."""
     inside: str = ""
     """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
     type: Literal["run_started"] = "run_started"

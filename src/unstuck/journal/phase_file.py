@@ -27,6 +27,7 @@ SAID_CHARS = 200
 def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
     """Return a task's state file. `waiting` is what `blocked` returns, for those who ask for many files."""
     task = state.tasks[name]
+    known = {name, *task.task.joins}
     causes = (blocked(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
     last = task.tries[-1] if task.tries else None
     return {
@@ -39,7 +40,7 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
         "dependencies": {
             "depends_on": list(task.task.depends_on),
             "parallel_with": list(task.task.parallel_with),
-            "blocks": [other for other, one in state.tasks.items() if name in one.task.depends_on],
+            "blocks": [other for other, one in state.tasks.items() if not known.isdisjoint(one.task.depends_on)],
         },
         "lineage": {
             "fixes": task.task.fixes,

@@ -1,6 +1,7 @@
 """Edge: The files that people read: written atomically from the state, and looked at for what a person changed in them by hand."""
 
 import json
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from unstuck.journal.smart_ralph import SpecFolder, set_aside
 from unstuck.journal.storing import show_store
 from unstuck.journal.task_state import SETTLED
 from unstuck.line import blocked
+from unstuck.plans import Insertion
 from unstuck.ports import PlanFile
 from unstuck.process import DiskDesk, put
 
@@ -80,6 +82,12 @@ class Projections:
             self.home / "config.json", config(state) | {"stack": dict(self.stack), "commands": dict(self.commands)}
         )
 
+    def redone(self, state: RunState, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Write into another version of the plan's files, given by their names, all that we wrote into those on disk."""
+        tasks = {name: (task.task.title, task.status) for name, task in state.tasks.items()}
+        done = self.plan.redone(contents, tuple(_written(state)), tasks)
+        return {**done, **(self.spec.redone(contents, state, self.limits) if self.spec else {})}
+
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
         run = state.started.run if state.started else ""
@@ -113,6 +121,15 @@ class Projections:
 
     def _phase(self, name: str) -> Path:
         return phase_file(self.home, name)
+
+
+def _written(state: RunState) -> Iterator[Insertion]:
+    """Yield the tasks that we wrote into the plan, and beside which task each of them stands."""
+    for name, task in state.tasks.items():
+        beside = task.task.fixes or task.amends
+        if task.inserted and beside in state.places:
+            before = state.places[name] < state.places[beside]
+            yield Insertion(blocks={name: textwrap.dedent(task.task.body)}, beside=beside, before=before)
 
 
 def put_json(path: Path, content: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ Law: the state is a function of the journal and of nothing else, so a crash lose
 a long run quadratic.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from unstuck import decide
@@ -39,12 +39,12 @@ from unstuck.journal.task_state import (
     billed,
     initial,
     operated,
-    reaches,
+    reached,
     reopened,
     unverified,
 )
 from unstuck.line import Stage
-from unstuck.plans import END_TO_END, Task, cleans_up
+from unstuck.plans import END_TO_END, Task, cleans_up, joined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +65,8 @@ class RunState:
     started: RunStarted | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
+    joins: dict[str, list[str]] = field(default_factory=dict)
+    """What tasks wait for as a whole, each with its members."""
     open: dict[str, None] = field(default_factory=dict)
     """Tasks that are not at rest, in the plan's order."""
     tip: str = ""
@@ -158,17 +160,27 @@ class RunState:
         elif isinstance(event, RunEnded):
             self.worked, self.since = self.seconds(at), None
 
-    def blocked_by(self, task: TaskState) -> tuple[str, ...]:
-        """List the tasks that must settle first."""
-        waiting = [name for name in task.needs if name in self.tasks and not self._passed(self.tasks[name])]
+    def blocked_by(self, task: TaskState, seen: dict[str, list[str]] | None = None) -> tuple[str, ...]:
+        """List the tasks that must settle first. `seen` holds what is found of joins, for those who ask for many tasks."""
+        seen = {} if seen is None else seen
+        waiting: list[str] = []
+        for name in task.needs:
+            if name in self.joins and name not in seen:
+                seen[name] = [one for one in self.joins[name] if not self._passed(one)]
+            waiting += seen.get(name, ()) if name in self.joins else () if self._passed(name) else (name,)
         if waiting and cleans_up(task.task) and self._began_end_to_end():
             waiting = [name for name in waiting if not self._hopeless(name)]
         return tuple(waiting)
 
-    @staticmethod
-    def _passed(task: TaskState) -> bool:
+    def needed(self, name: str) -> Iterator[str]:
+        """Yield the tasks that one waits for, those of joins one by one."""
+        for other in self.tasks[name].needs:
+            yield from self.joins.get(other, (other,) if other in self.tasks else ())
+
+    def _passed(self, name: str) -> bool:
         """Whether those behind a task may go on: it is settled, or all that is left is to ask whether it was done before."""
-        if task.status in SETTLED:
+        task = self.tasks.get(name)
+        if task is None or task.status in SETTLED:
             return True
         verdict = task.verdict
         return task.status == "stuck" and verdict is not None and verdict.unchanged
@@ -178,13 +190,9 @@ class RunState:
         return any(one.attempts and not cleans_up(one.task) for one in steps)
 
     def _hopeless(self, name: str) -> bool:
-        """Whether nothing will happen to a task before a person comes."""
-        task = self.tasks[name]
-        return task.status == "stuck" or any(
-            self._hopeless(above)
-            for above in task.needs
-            if above in self.tasks and self.tasks[above].status not in SETTLED
-        )
+        """Whether nothing will happen to a task before a person comes: it is stuck, or waits for one that is."""
+        walk = reached(name, lambda one: [step for step in self.needed(one) if self.tasks[step].status not in SETTLED])
+        return any(self.tasks[one].status == "stuck" for one in walk)
 
     def lineage(self, name: str) -> decide.Lineage:
         """Return where a task stands among those that repair each other."""
@@ -212,18 +220,22 @@ class RunState:
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else initial(task)
             self._put(reopened(state, hint="") if task.id in again else state)
+        self.joins = joined(tasks)
         self._link(tasks)
 
     def _link(self, tasks: Sequence[Task]) -> None:
         """Let a task that the plan has a fix for wait until that is done."""
         for task in tasks:
             original = self.tasks.get(task.fixes or "")
-            if original is None or task.id in original.fixes or reaches(self.tasks, task.id, original.task.id, "fixes"):
+            if original is None or task.id in original.fixes or original.task.id in reached(task.id, self._fixes):
                 continue  # tasks that repair each other in a circle are tasks like any other
             waiting = original.status not in SETTLED and self.tasks[task.id].status not in SETTLED
-            waiting = waiting and not reaches(self.tasks, task.id, original.task.id, "needs")
+            waiting = waiting and original.task.id not in reached(task.id, self.needed)
             waits_for = (*original.waits_for, task.id) if waiting else original.waits_for
             self._put(replace(original, fixes=(*original.fixes, task.id), waits_for=waits_for))
+
+    def _fixes(self, name: str) -> Iterator[str]:
+        return (fix for fix in self.tasks[name].fixes if fix in self.tasks)
 
     def _insert(self, event: Acted) -> None:
         """Take new tasks in, behind the last one of the original's family; they begin with the work that it left."""

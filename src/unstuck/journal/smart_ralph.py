@@ -1,5 +1,6 @@
 """Edge: The files of a spec folder that stand beside its plan: the object of `.ralph-state.json`, the sections of `.progress.md`."""
 
+import contextlib
 import json
 import os
 import re
@@ -62,10 +63,24 @@ class SpecFolder:
 
     def write(self, state: RunState, limits: Limits) -> None:
         """Bring both files up to date."""
+        for file, change in self._changes(state, limits, self._object).items():
+            rewrite(self.path / file, change, create=True)
+
+    def redone(self, contents: Mapping[str, bytes], state: RunState, limits: Limits) -> dict[str, bytes]:
+        """Bring another version of them up to date, by their names; one that cannot be read is left alone."""
+        done: dict[str, bytes] = {}
+        for file, change in self._changes(state, limits, parse).items():
+            with contextlib.suppress(NotAState):
+                done |= {file: change(contents[file])} if file in contents else {}
+        return done
+
+    def _changes(
+        self, state: RunState, limits: Limits, read: Callable[[bytes], dict[str, Any] | None]
+    ) -> dict[str, Callable[[bytes], bytes]]:
         name = one_line(os.fsencode(self.path.resolve().name).decode("utf-8", "backslashreplace"), NAME_CHARS)
 
         def state_file(before: bytes) -> bytes:
-            content = self._object(before) or first_content(name, limits, len(state.tasks))
+            content = read(before) or first_content(name, limits, len(state.tasks))
             after = merged(content, state)
             return before if after == content and before.strip() else _encoded(after)
 
@@ -73,8 +88,7 @@ class SpecFolder:
             text = before.decode("utf-8", "surrogateescape")
             return updated(text, progress(state), name).encode("utf-8", "surrogateescape")
 
-        for file, change in ((STATE, state_file), (PROGRESS, progress_file)):
-            rewrite(self.path / file, change, create=True)
+        return {STATE: state_file, PROGRESS: progress_file}
 
     def _object(self, content: bytes) -> dict[str, Any] | None:
         """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""

@@ -1,6 +1,6 @@
 """One task's history, folded: frozen values, and how each fact makes the next one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, KeysView
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -349,15 +349,14 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
     )
 
 
-def reaches(tasks: Mapping[str, TaskState], name: str, other: str, way: Literal["needs", "fixes"]) -> bool:
-    """Whether one comes from a task to another, or to itself, through what they need or are repaired by."""
-    seen, walk = {name}, [name]
-    for one in walk:  # grows while it is walked
-        near: tuple[str, ...] = getattr(tasks[one], way)
-        new = [step for step in dict.fromkeys(near) if step in tasks and step not in seen]
-        seen.update(new)
-        walk += new
-    return other in seen
+def reached(name: str, near: Callable[[str], Iterable[str]]) -> KeysView[str]:
+    """Return all tasks to which one comes from this one, itself included."""
+    walk = dict.fromkeys([name])
+    for one in (left := [name]):  # grows while it is walked
+        new = dict.fromkeys(step for step in near(one) if step not in walk)
+        walk |= new
+        left += new
+    return walk.keys()
 
 
 def added(task: Task, original: TaskState, event: Acted) -> TaskState:

@@ -4,7 +4,7 @@ Resuming is not a second way to run. Everything here ends with the same state an
 """
 
 import shlex
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -13,7 +13,7 @@ from unstuck.decide import Amend, Append, Fix
 from unstuck.errors import BadUsage, RunConflict
 from unstuck.line.operate import Operations
 from unstuck.line.recorder import Recorder, redacted
-from unstuck.plans import Plan, Task
+from unstuck.plans import Plan, Task, joined
 from unstuck.ports import Conflict, Workspace
 
 BY_HAND = 0
@@ -61,21 +61,17 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
 
 def compare(state: journal.RunState, tasks: Sequence[Task], redactor: journal.Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
-    before = {name: _text(task.task) for name, task in state.tasks.items()}
-    begun = {new for task in state.tasks.values() for new in _under_way(task)} - before.keys()
+    known = {name: task.task for name, task in state.tasks.items()}
+    begun = {new for task in state.tasks.values() for new in _under_way(task)} - known.keys()
     ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
-    now = {task.id: _text(_without(redacted(task, redactor), ours)) for task in tasks if task.id not in begun}
+    before = dict(_texts(tuple(known.values()), ours))
+    read = tuple(redacted(task, redactor) for task in tasks)
+    now = {name: text for name, text in _texts(read, ours) if name not in begun}
     return Change(
         changed=tuple(name for name in now if name in before and now[name] != before[name]),
         added=tuple(name for name in now if name not in before),
         removed=tuple(name for name in before if name not in now),
     )
-
-
-def _without(task: Task, names: Container[str]) -> Task:
-    """Return the task without the dependencies that follow from tasks that we wrote into the plan."""
-    kept = tuple(name for name in task.depends_on if name not in names)
-    return replace(task, depends_on=kept) if kept != task.depends_on else task
 
 
 def _under_way(task: journal.TaskState) -> tuple[str, ...]:
@@ -176,14 +172,13 @@ def unfinished(entries: Sequence[journal.Entry]) -> bool:
     return True
 
 
-def _text(task: Task) -> tuple[object, ...]:
-    """Return what a person could have changed: not the tick, nor the place in the file, nor what we derived."""
-    return (
-        task.title,
-        task.depends_on,
-        task.checks,
-        task.files,
-        task.commit,
-        task.markers,
-        task.digest or task.body.partition("\n")[2],
-    )
+def _texts(tasks: Sequence[Task], ours: Container[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yield what a person could have changed of each task: not the tick, nor the place in the file, nor what we derived.
+
+    What it waits for is one number, the same whether tasks are named one by one or in a join; those of ours do not count.
+    """
+    joins = {join: sum(hash(name) for name in names if name not in ours) for join, names in joined(tasks).items()}
+    for task in tasks:
+        waits = sum(joins.get(name, hash(name)) for name in task.depends_on if name not in ours)
+        text = task.digest or task.body.partition("\n")[2]
+        yield task.id, (task.title, waits, task.checks, task.files, task.commit, task.markers, text)

@@ -1,6 +1,6 @@
 """Which tasks may start now. Order in the plan is a preference; dependencies and groups are law."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from unstuck.decide import AGENT, LIMITED, Breaker, drawn, task_sort
 from unstuck.journal import SETTLED, RunState, TaskState
@@ -19,6 +19,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
     busy = [state.tasks[name] for name in running]
     if any(task.task.group is None and not task.task.parallel_with for task in busy):
         return chosen
+    seen: dict[str, list[str]] = {}
     for name in list(state.open):  # a copy: another thread may settle a task meanwhile
         if len(chosen) >= room:
             break
@@ -29,7 +30,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
             continue
         if (
             name in running
-            or state.blocked_by(task)
+            or state.blocked_by(task, seen)
             or held(state, name, next_agent(state, task, now), now)
             or waits(task, now)
         ):
@@ -107,7 +108,8 @@ def held(state: RunState, name: str, agent: str, now: float = 0.0) -> Breaker | 
 
 def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
     """List the tasks that cannot start until a person has settled another one, and by what they are blocked."""
-    dependents: dict[str, list[str]] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    dependents: dict[str, list[str]] = {name: list(task.task.joins) for name, task in state.tasks.items()}
     waiting = list(state.open)  # a copy: another thread may settle a task meanwhile
     for name in waiting:
         for other in state.tasks[name].needs:
@@ -119,7 +121,20 @@ def blocked(state: RunState) -> dict[str, tuple[str, ...]]:
             if name not in causes:
                 reached.append(name)
             causes.setdefault(name, {})[cause] = None
-    return {name: tuple(causes[name]) for name in waiting if name in causes and state.blocked_by(state.tasks[name])}
+    seen: dict[str, list[str]] = {}
+    told: dict[tuple[str, ...], tuple[str, ...]] = {}  # thousands may have the same causes
+    for name in waiting:
+        if name in causes and state.blocked_by(state.tasks[name], seen):
+            by = tuple(causes[name])
+            if by not in told:
+                told[by] = tuple(dict.fromkeys(one for cause in by for one in _members(state, cause, causes)))
+            found[name] = told[by]
+    return found
+
+
+def _members(state: RunState, cause: str, causes: Mapping[str, Mapping[str, None]]) -> Iterable[str]:
+    """Return the tasks that a cause stands for: itself, or those members of a join that hold it up."""
+    return causes[cause] if cause in state.joins else (cause,)
 
 
 def settled(state: RunState) -> bool:

@@ -1,6 +1,8 @@
 """Edge: Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from unstuck.journal import (
     BroughtHome,
@@ -130,7 +132,7 @@ class Supervisor:
         pool.project()  # the plan's ticks are part of what comes home
         note_change(record, self.bench.plan.read(), self.bench.redactor)
         if ending.exit_code == ALL_DONE:
-            record(bring_home(self.bench, self.home))
+            record(bring_home(self.bench, self.home, self.projections))
         record(ending)
 
 
@@ -139,18 +141,18 @@ MERGED_TREE = "merged"
 MOST_NAMES = 10
 
 
-def bring_home(bench: Bench, home: Home) -> BroughtHome:
+def bring_home(bench: Bench, home: Home, projections: Projections) -> BroughtHome:
     """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
-    brought, unknown = _brought(bench, home), _unknown(bench)
+    brought, unknown = _brought(bench, home, projections), _unknown(bench)
     return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
 
 
-def _brought(bench: Bench, home: Home) -> BroughtHome:
+def _brought(bench: Bench, home: Home, projections: Projections) -> BroughtHome:
     started = bench.record.state.started
     assert started is not None
     mode, branch = started.options.commit, f"unstuck/{bench.run}"
     if not any(task.commit for task in bench.record.state.tasks.values()):
-        return BroughtHome(commit=None, text=_with_plan(bench, home, "There was nothing to commit."))
+        return BroughtHome(commit=None, text=_with_plan(bench, home, projections, "There was nothing to commit."))
     if mode == "message-only":
         return BroughtHome(
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
@@ -165,7 +167,8 @@ def _brought(bench: Bench, home: Home) -> BroughtHome:
         way = home.apply_merge(way.commit)
     if isinstance(way, AlreadyHome):
         name = (started.branch or "").removeprefix("refs/heads/")
-        return BroughtHome(commit=way.commit, text=_with_plan(bench, home, f"Everything is on your branch {name}."))
+        text = _with_plan(bench, home, projections, f"Everything is on your branch {name}.")
+        return BroughtHome(commit=way.commit, text=text)
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
 
 
@@ -222,12 +225,17 @@ def _message(state: RunState) -> str:
     return "\n".join([title, "", *rows]) + "\n"
 
 
-def _with_plan(bench: Bench, home: Home, text: str) -> str:
-    """Commit the plan's own ticks as the last commit, where the plan is tracked; one that somebody is writing is theirs."""
-    started = bench.record.state.started
-    if started is None or not started.plan_files:
+def _with_plan(bench: Bench, home: Home, projections: Projections, text: str) -> str:
+    """Commit what we wrote into the plan as the last commit, where HEAD has it; one that somebody is writing is theirs."""
+    state = bench.record.state
+    if state.started is None or not state.started.plan_files:
         return text
     if bench.plan.read().problems:
         return f"{text} The plan cannot be read as it lies there now, so it is neither ticked nor committed."
-    committed = home.commit_plan(started.plan_files, "Tick the plan\n")
+
+    def redone(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+        done = projections.redone(state, {PurePath(path).name: content for path, content in contents.items()})
+        return {path: done[PurePath(path).name] for path in contents if PurePath(path).name in done}
+
+    committed = home.commit_plan(state.started.plan_files, redone, message="Tick the plan\n", at=bench.clock.now())
     return f"{text} {committed.reason}" if isinstance(committed, NotPossible) else text

@@ -11,6 +11,7 @@ from unstuck.plans.plan import beside as beside
 from unstuck.plans.plan import check as check
 from unstuck.plans.plan import cleans_up as cleans_up
 from unstuck.plans.plan import execution as execution
+from unstuck.plans.plan import joined as joined
 from unstuck.plans.plan import named as named
 from unstuck.plans.plan import parts as parts
 from unstuck.plans.plan import recovers as recovers

@@ -10,7 +10,7 @@ end a code block inside a list item when a closing fence follows; HTML blocks ot
 
 import re
 from bisect import bisect_right
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -217,10 +217,15 @@ def _fence_end(mark: str, in_list: bool) -> re.Pattern[str]:  # noqa: FBT001  # 
 # --- tasks
 
 _ID_TEXT = r"(?:VF|[A-Za-z]*\d+)(?:\.\d+)*"
-_ID = re.compile(rf"({_ID_TEXT})[.:)]?(?=[ \t]|\Z)", re.ASCII)
+KEY = r"[A-Z][A-Z0-9]{1,9}-\d{1,6}"
+"""How trackers call what is to be done: PROJ-101. Other things are called so, too: UTF-8."""
+_KEYED = re.compile(rf"\[?({KEY})\]?(?:\([^()\s]*\))?[.:)]?[ \t]+(?=\S)", re.ASCII)
+_ID = re.compile(rf"({_ID_TEXT}|{KEY}(?:\.\d+)+)[.:)]?(?=[ \t]|\Z)", re.ASCII)
 _LAST_MARKER = re.compile(r"(?<=\S)[ \t]+\[(P|VERIFY)\][ \t]*\Z")
 """The two that say how a task is run, where they stand behind its title."""
-_MARKER = re.compile(rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}))\]", re.ASCII | re.IGNORECASE)
+_MARKER = re.compile(
+    rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}|{KEY}(?:\.\d+)*))\]", re.ASCII | re.IGNORECASE
+)
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
 _CLEARLY_AN_ID = re.compile(r"(?:\d+(?:\.\d+)+|V(?:E?\d+|F))(?=[ \t.:)]|\Z)", re.ASCII)
@@ -343,8 +348,18 @@ class Reading:
             self.concerns.append(Problem(message=f"{words!r} is not read as a task.", line=line, hint=hint))
 
 
+def take_keys(blocks: Sequence[Block]) -> None:
+    """Take keys of a tracker for ids, where several tasks begin with one of the same project and none with another's."""
+    found = [(block, key) for block in blocks if not block.id and (key := _KEYED.match(block.title))]
+    numbered = Counter(name.partition("-")[0] for name in {key[1] for _, key in found})
+    for block, key in found:
+        if numbered[key[1].partition("-")[0]] > 1 and len({name[1] for _, name in found}) == len(found):
+            block.id, block.title = key[1], block.title[key.end() :]
+
+
 def name_tasks(blocks: Sequence[Block], known: Mapping[str, str]) -> None:
-    """Give a task without an id the `t<n>` that its title had before, or the next free one."""
+    """Give a task without an id its key, the `t<n>` that its title had before, or the next free one."""
+    take_keys(blocks)
     given = {block.id.casefold() for block in blocks if block.id}
     earlier: dict[str, deque[str]] = defaultdict(deque)
     for name, title in known.items():

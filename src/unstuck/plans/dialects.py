@@ -24,11 +24,12 @@ from itertools import chain
 
 from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
-from unstuck.plans.plan import Problem, Task
+from unstuck.plans.plan import Problem, Task, together
 from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,
     Dialect,
+    depend,
     find_tasks,
     grouped,
     make_task,
@@ -55,7 +56,8 @@ def _find_kiro(text: str, runnable: Runnable | None, _known: Mapping[str, str]) 
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
     read_all(scanner, own, runnable)
-    return Boxes(blocks, own, title_of(text), _left_out(blocks), parents=above)
+    remarks = chain(depend(own, above), _left_out(blocks), unverified(own, scanner.flat))
+    return Boxes(blocks, own, title_of(text), remarks, parents=above)
 
 
 KIRO = Dialect("kiro", _find_kiro)
@@ -128,9 +130,11 @@ def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
     headings = [(number, head[1], head[2]) for number, line in lines if (head := _HEADING.match(line))]
     parts = list(_parts([block.line for block in found.tasks], headings))
     tasks = list(map(_told, read_tasks(text, found)))
-    needed = _needed(tasks, [phase for phase, _ in parts], text)
+    joins: dict[str, list[str]] = {}
+    needed = _needed(tasks, [phase for phase, _ in parts], text, joins)
     for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
-        yield replace(task, depends_on=needed[task.id], group=group)
+        unknown = (name for name in task.depends_on if name not in needed)
+        yield replace(task, depends_on=(*needed[task.id], *unknown), joins=tuple(joins.get(task.id, ())), group=group)
 
 
 SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
@@ -156,33 +160,40 @@ def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> I
         yield phase, part
 
 
-def _needed(tasks: Sequence[Task], phases: Sequence[str], text: str) -> dict[str, tuple[str, ...]]:
+def _needed(
+    tasks: Sequence[Task], phases: Sequence[str], text: str, joins: dict[str, list[str]]
+) -> dict[str, tuple[str, ...]]:
     """Work out what each task waits for; nothing waits for what stands below it, so there are no circles."""
     members: dict[str, list[Task]] = {}
     for task, phase in zip(tasks, phases, strict=True):
         members.setdefault(phase, []).append(task)
     places = {task.id: place for place, task in enumerate(tasks)}
-    needed: dict[str, dict[str, None]] = {task.id: {} for task in tasks}
+    waits: dict[str, tuple[str, ...]] = {}
+    covered: dict[str, frozenset[str]] = {}
     foundation: list[str] = []
     since: list[str] = []
     for phase, own in members.items():
         story = "user story" in phase.lower() or any(
             _A_STORY.fullmatch(marker) for task in own for marker in task.markers
         )
-        for task in own:
-            if task.fixes is None:
-                needed[task.id].update(dict.fromkeys(foundation if story else [*foundation, *since]))
+        before = (foundation,) if story else (foundation, since)
+        needed = tuple(name for row in before for name in together(row, joins))
+        known = frozenset(name for row in before for name in row)
         names = [task.id for task in own if task.fixes is None]
+        waits |= dict.fromkeys(names, needed)
+        covered |= dict.fromkeys(names, known)
         foundation, since = (foundation, [*since, *names]) if story else (names, [])
+    told: dict[str, dict[str, None]] = {}
     for one, other in _said(tasks, text):
-        if one in places and other in places and places[other] < places[one]:
-            needed[one][other] = None
-    return {name: tuple(sorted(names, key=places.__getitem__)) for name, names in needed.items()}
+        if places.get(other, len(tasks)) < places.get(one, 0) and other not in covered.get(one, ()):
+            told.setdefault(one, {})[other] = None
+    return {name: (*waits.get(name, ()), *sorted(told.get(name, ()), key=places.__getitem__)) for name in places}
 
 
 def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
     """Yield (task, what it depends on) as the words of the plan have it."""
     for task in tasks:
+        yield from ((task.id, other) for other in task.depends_on)
         for found in _DEPENDS.finditer(task.title):
             yield from ((task.id, other) for other in re.findall(_ID, found[1]))
     section = re.search(r"(?mi)^##[ \t]+.*dependenc.*$", text)
@@ -203,7 +214,6 @@ _CLEAR_ID = re.compile(r"(?:\d+(?:\.\d+)+|T\d{3,})[.:)]?[ \t]|\d+[.:)][ \t]|\S+[
 _TASK_FIELDS = re.compile(r"\*\*(?:Do|Files|Verify|Done when|Commit)(?:\*\*[ \t]*:|:\*\*)")
 _FIX_PLAN = re.compile(r"^#+[^\n]*\bfix[ _-]plan\b", re.MULTILINE | re.IGNORECASE)
 _STRUCK = re.compile(r"~~.*~~\W*")
-_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
 _EACH_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB = 4
 
@@ -270,7 +280,7 @@ def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) 
     inside = {name for names in within.values() for name in names}
     groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
     above = {item.id: tuple(one.id for one in item.below) for item in groups}
-    remarks = chain(unverified(tasks), _odd(tasks))
+    remarks = chain(depend(tasks), unverified(tasks, _flat(text)))
     return Boxes(items, tasks, title_of(text), remarks, parents=above, within=within)
 
 
@@ -377,11 +387,3 @@ def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
         yield f"{'  ' * depth}- [{item.head['box']}] {item.words}\n"
         yield from ("  " * depth + line for line in item.own)
         yield from _shown(item.below, depth + 1)
-
-
-def _odd(items: Sequence[Item]) -> Iterator[Problem]:
-    for item in items:
-        title = item.title.strip()
-        if _REFERENCE.fullmatch(title) and not item.ticked:
-            message = f"Task {item.id} only refers to {title}: nothing here says what is to be done."
-            yield item.problem(message, "Write what it asks for behind the reference.")

@@ -5,29 +5,34 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from unstuck.plans.blocks import Block, Scanner, Stretch
+from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
 from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"
 _FIELD = re.compile(
-    r"\n(?P<indent>[ \t]*)(?:[-*+][ \t]+)?"
+    r"\n(?P<indent>[ \t]*)(?:[-*+][ \t]+)?(?:[^\x00-\x7f\w]{1,4}[ \t]*)?"
     rf"(?:\*\*(?P<bold>(?i:Files|Verify|Commit|Agent|Requires|{_DEPENDS}))"
     r"(?:\*\*[ \t]*(?P<mark>\(proposed by [^()\n]{1,80}\)[ \t]*)?:|:\*\*)"
-    rf"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit|{_DEPENDS}))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{{1,80}}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
+    rf"|(?<=[ \t])(?P<plain>(?i:Files|Verify|Commit|{_DEPENDS}))[ \t]*(?P<plain_mark>\(proposed by [^()\n]{{1,80}}\)[ \t]*)?:(?=[ \t\r\n]|\Z))[ \t]*"
     r"(?P<value>[^\n]*)"
 )
-"""A field's name, bold or after a bullet, whether its value is a proposal that nobody has approved, and the value."""
+"""A field's name, bold, or after a bullet or blanks, with or without a symbol before it; whether its value is a proposal that nobody has approved, and the value."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _TICKS = re.compile(r"`+")
 _REMARK = re.compile(r"(?<![&|;\s])[ \t]+\([^()]*\)\s*\Z")
 _LISTED = re.compile(r",|;|\sand\s")
 _AFTERWORD = re.compile(r"\s+(?:[-–—]\s.*|\(.*)")  # noqa: RUF001  # people do write these dashes
 _NOTHING = frozenset({"", "none", "n/a", "-", "no commit", "no commit needed"})
-_NAMED = re.compile(r"(?:tasks?[ \t]+|#)?((?:VF|[A-Za-z]{0,4}\d+)(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
+_NAMED = re.compile(rf"(?:tasks?[ \t]+|#)?((?:VF|[A-Za-z]{{0,4}}\d+|{KEY})(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
 """What names a task and nothing else."""
 _RANGE = re.compile(r"(?:tasks?[ \t]+)?([A-Za-z]{0,4}(?:\d+\.)*)(\d+)(?:[-\u2013]|\.\.+|[ \t]+(?:to|through)[ \t]+)\1(\d+)", re.ASCII | re.IGNORECASE)  # fmt: skip
+_SAID = re.compile(r"(?i)[(\[,;][ \t]*(?:depends[ \t]+on|blocked[ \t]+by)[: \t]+([^()\[\]]+)")
 _LONGEST_RANGE = 100
+_SENTENCE = re.compile(
+    r"(?i)(?:make (?:sure|certain)|(?:test|find|see|look|watch) (?:that|if|whether|out)|(?:test|open|start|read|time) (?:the|all))\b"
+)
+"""Words with which a sentence begins, though the first of them is a program."""
 _GOES_ON = ("\\", "|", "&&", "||")
 
 
@@ -95,8 +100,8 @@ def _read_fields(scanner: Scanner, block: Block) -> list[Field]:
 
 
 _RAW = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?(?:\*\*(?P<bold>[A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)"
-    r"|(?<=[-*+][ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*:(?=[ \t]|\Z))[ \t]*(?P<value>.*)"
+    r"[ \t]*(?:[-*+][ \t]+)?(?:[^\x00-\x7f\w]{1,4}[ \t]*)?(?:\*\*(?P<bold>[A-Za-z][A-Za-z ]{0,20})(?:\*\*[ \t]*:|:\*\*)"
+    r"|(?<=[ \t])(?P<plain>(?i:Files|Verify|Commit))[ \t]*:(?=[ \t]|\Z))[ \t]*(?P<value>.*)"
 )
 _REPEATED = {"files": "Files", "verify": "Verify"}
 """Fields of which all count; of others only the first does."""
@@ -167,6 +172,11 @@ def _without(spans: Sequence[Span], text: str) -> str:
     return "`".join(text[start:end] for start, end in zip(kept_from, kept_to, strict=True))
 
 
+def named_in(title: str) -> tuple[str, ...]:
+    """List the ids of tasks that a title says its task depends on."""
+    return tuple(name for found in _SAID.finditer(title) for name in named_tasks(found[1]))
+
+
 def _read_commit(commit: Field) -> str | None:
     """Return the commit's subject, "" if the plan asks for no commit, None if the field says nothing."""
     text = next((text for _, text in commit.segments), "")
@@ -206,7 +216,8 @@ def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]
     asked = [command for command in asked if command and not command.isdigit()]
     if not asked:
         plain = verify.segments[:1] if verify.value else verify.segments
-        asked = [command for _, text in plain if (command := _plain_command(text)) and runnable(first_word(command))]
+        told = [_plain_command(text) for _, text in plain]
+        asked = [line for line in told if line and not _SENTENCE.match(line) and runnable(first_word(line))]
     kept = [command for command in asked if can_fail(command)]
     if kept or asked:
         return kept, "" if kept else f"`{asked[0]}` always passes"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_plans import Node, places, set_value, strings, told_checks, word, words
-from unstuck.plans.plan import Check, Plan, Problem, Task, conventional
+from unstuck.plans.plan import Check, Plan, Problem, Task, conventional, together
 from unstuck.shipped import shipped_toml
 from unstuck.tell import one_line
 from unstuck.tools import Runnable, can_fail, effect
@@ -118,13 +118,20 @@ def _plan(root: Node, given: Given) -> Plan:
     phases, problems, concerns = _phases(root), list[Problem](), list[Problem]()
     facts, tasks = root.plain, list[Task]()
     kind = COMMIT_TYPES.get(word(facts.get("workflow_type")), "")
-    for place, phase in enumerate(phases, 1):
-        before, earlier = _before(phase, phases, problems), list[str]()
+    joins: dict[str, list[str]] = {}
+    known: dict[str, list[Item]] = {}
+    for phase in phases:
+        for name in {phase.id, word(phase.raw.get("id"), phase.raw.get("phase_id"))}:
+            known.setdefault(name, []).append(phase)
+    waits = [_before(phase, known, problems, joins) for phase in phases]
+    for place, (phase, before) in enumerate(zip(phases, waits, strict=True), 1):
+        earlier = list[str]()
         side_by_side = phase.raw.get("parallel_safe") is True
         for subtask in phase.parts:
             group = f"P{place}" if side_by_side and len(phase.parts) > 1 else None
             depends_on = before if side_by_side else (*before, *earlier[-1:])
-            tasks.append(_subtask(given, subtask, kind, depends_on=depends_on, group=group))
+            own = tuple(joins.get(subtask.id, ()))
+            tasks.append(_subtask(given, subtask, kind, depends_on=depends_on, joins=own, group=group))
             concerns += (replace(one, line=tasks[-1].line) for one in _odd_subtask(subtask))
             earlier.append(subtask.id)
     title = str(facts.get("feature") or facts.get("title") or "")
@@ -215,12 +222,14 @@ def _odd_subtask(subtask: Item) -> Iterator[Problem]:
     return (Problem(message=message, hint=hint) for odd, message, hint in rows if odd)
 
 
-def _before(phase: Item, phases: Sequence[Item], problems: list[Problem]) -> tuple[str, ...]:
+def _before(
+    phase: Item, known: Mapping[str, Sequence[Item]], problems: list[Problem], joins: dict[str, list[str]]
+) -> tuple[str, ...]:
     """Return the subtasks of the phases that this one depends on; an empty phase passes on what it waits for itself."""
     found: dict[str, None] = {}
     seen, waiting = {id(phase)}, list(phase.depends_on)
     for name in waiting:  # grows while it is walked
-        needed = [one for one in phases if name in (word(one.raw.get("id"), one.raw.get("phase_id")), one.id)]
+        needed = known.get(name, ())
         if not needed and name in phase.depends_on:
             message = f"{phase.title} depends on an unknown phase {name!r}."
             problems.append(Problem(message=message, hint="Correct the id, or add the phase."))
@@ -229,7 +238,7 @@ def _before(phase: Item, phases: Sequence[Item], problems: list[Problem]) -> tup
                 problems.append(Problem(message=f"{phase.title} depends on itself.", hint="Remove that dependency."))
             elif id(other) not in seen:
                 seen.add(id(other))
-                found.update(dict.fromkeys(one.id for one in other.parts))
+                found.update(dict.fromkeys(together([one.id for one in other.parts], joins)))
                 waiting += () if other.parts else other.depends_on
     return tuple(found)
 
@@ -337,7 +346,11 @@ def _task_master(root: Node, given: Given) -> Plan:
     """Read the tasks of a tag."""
     items, chosen, others = _items(root, given.tag)
     known = {item.id: tuple(leaf.id for leaf in item.leaves) for item in items}
-    tasks = tuple(_task(given, leaf, item, known) for item in items for leaf in item.leaves)
+    joins: dict[str, list[str]] = {}
+    waits = [(leaf, item, _waits(leaf, item, known, joins)) for item in items for leaf in item.leaves]
+    tasks = tuple(
+        _task(given, leaf, item, depends_on=names, joins=tuple(joins.get(leaf.id, ()))) for leaf, item, names in waits
+    )
     aside = f"The tags {', '.join(others)} are not read; {chosen} is."
     told = [Problem(message=aside, line=1, hint="Choose with `task-master use-tag NAME`.")] if others else []
     return Plan(path="", format=TASK_MASTER, title=chosen, tasks=tasks, concerns=(*told, *_odd(given, items)))
@@ -396,19 +409,27 @@ def _item(node: Node, above: str = "", siblings: Sequence[str] = ()) -> Item:
     )
 
 
-def _task(given: Given, leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]]) -> Task:
-    """Make the task; what waits for a task with subtasks waits for all of them."""
-    waits = (*leaf.depends_on, *(item.depends_on if leaf is not item else ()))
-    depends = (below for name in waits for below in known.get(name, (name,)))
+def _waits(
+    leaf: Item, item: Item, known: Mapping[str, tuple[str, ...]], joins: dict[str, list[str]]
+) -> tuple[str, ...]:
+    """Return what a task depends on; what waits for a task with subtasks waits for all of them, itself aside."""
+    found: dict[str, None] = {}
+    for name in (*leaf.depends_on, *(item.depends_on if leaf is not item else ())):
+        below = known.get(name, (name,))
+        found.update(dict.fromkeys(below if leaf.id in below else together(below, joins)))
+    return tuple(name for name in found if name != leaf.id or name in leaf.depends_on)
+
+
+def _task(given: Given, leaf: Item, item: Item, **order: Any) -> Task:
     aside = item.status == "skipped"  # Task Master leaves the subtasks of a cancelled task pending
     return given.task(
         TASK_MASTER,
         leaf,
         None if leaf is item else item,
-        depends_on=tuple(dict.fromkeys(name for name in depends if name != leaf.id or name in leaf.depends_on)),
         checks=told_checks(leaf.raw, [word(leaf.raw.get("testStrategy"))], given.runnable),
         done=leaf.status == "complete",
         skipped=leaf.status == "skipped" or (aside and leaf.status != "complete"),
+        **order,
     )
 
 

@@ -1,7 +1,7 @@
 """The plan as values: tasks, their checks, their order, and what makes a plan invalid."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -52,6 +52,9 @@ class Task:
     body: str = ""
     """The task's own text in the plan, as the agent will read it."""
     depends_on: tuple[str, ...] = ()
+    """Ids, and the names of joins."""
+    joins: tuple[str, ...] = ()
+    """The joins that it belongs to: sets of tasks that others wait for as a whole, under a name that no task can have."""
     group: str | None = None
     """Tasks of one group may run side by side; a task without a group runs alone."""
     checks: tuple[Check, ...] = ()
@@ -150,6 +153,34 @@ class Batch:
     parallel: bool
 
 
+MOST_NAMED = 20
+"""So many tasks are named one by one by those that wait for them: what thousands wait for is named once."""
+
+
+def together(names: Sequence[str], joins: dict[str, list[str]]) -> tuple[str, ...]:
+    """Return what a task depends on that waits for all of these; a long row becomes a join, noted with each member."""
+    if len(names) <= MOST_NAMED:
+        return tuple(names)
+    join = f"all from {names[0]} to {names[-1]}"
+    for name in names if join not in joins.get(names[0], ()) else ():
+        joins.setdefault(name, []).append(join)
+    return (join,)
+
+
+def joined(tasks: Iterable[Task]) -> dict[str, list[str]]:
+    """Return the joins of tasks, each with its members."""
+    found: dict[str, list[str]] = {}
+    for task in tasks:
+        for join in task.joins:
+            found.setdefault(join, []).append(task.id)
+    return found
+
+
+def graph(tasks: Sequence[Task]) -> dict[str, Sequence[str]]:
+    """Return what each task depends on, and each join."""
+    return {**{task.id: task.depends_on for task in tasks}, **joined(tasks)}
+
+
 def recovers(task: Task) -> bool:
     """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
     return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
@@ -178,14 +209,28 @@ def check(plan: Plan) -> tuple[Problem, ...]:
 def batches(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
     """Split the tasks into waves: each depends only on earlier ones. The order of the text is kept."""
     order = {task.id: place for place, task in enumerate(tasks)}
-    sorter = TopologicalSorter({task.id: task.depends_on for task in tasks})
-    sorter.prepare()
+    sorter = _sorter(tasks)
     waves: list[tuple[str, ...]] = []
     while sorter.is_active():
-        wave = tuple(sorted(sorter.get_ready(), key=order.__getitem__))
+        wave = tuple(sorted(_ready(sorter, order), key=order.__getitem__))
         sorter.done(*wave)
         waves.append(wave)
-    return tuple(waves)
+    return tuple(wave for wave in waves if wave)
+
+
+def _sorter(tasks: Sequence[Task]) -> "TopologicalSorter[str]":
+    sorter = TopologicalSorter(graph(tasks))
+    sorter.prepare()
+    return sorter
+
+
+def _ready(sorter: "TopologicalSorter[str]", tasks: Container[str]) -> list[str]:
+    """Return the tasks that are ready; a join is passed as soon as all of its members are done."""
+    found: list[str] = []
+    while ready := sorter.get_ready():
+        found += (name for name in ready if name in tasks)
+        sorter.done(*(name for name in ready if name not in tasks))
+    return found
 
 
 def named(tasks: Iterable[Task], text: str) -> str | None:
@@ -213,13 +258,16 @@ def execution(plan: Plan) -> tuple[Batch, ...]:
     found: list[Batch] = []
     for wave in batches(plan.tasks):
         sets: list[list[Task]] = []
+        groups: dict[str | None, list[Task]] = {}
         for task in (known[name] for name in wave):
-            fits = (one for one in sets if all(beside(task, other) for other in one))
-            fitting = next(fits, None)
+            fits = (one for one in sets if task.parallel_with and all(beside(task, other) for other in one))
+            fitting = groups.get(task.group) or next(fits, None)
             if fitting is None:
-                sets.append([task])
-            else:
-                fitting.append(task)
+                fitting = []
+                sets.append(fitting)
+            fitting.append(task)
+            if task.group is not None and not task.parallel_with:
+                groups[task.group] = fitting
         for one in sets:
             parallel = any(beside(task, other) for task, other in pairwise(one))
             found.append(Batch(tasks=tuple(task.id for task in one), parallel=parallel))
@@ -232,15 +280,16 @@ def _as_scheduled(tasks: Sequence[Task]) -> Iterator[Batch]:
     groups: dict[str, list[int]] = {}
     for at, task in enumerate(tasks):
         groups.setdefault(task.group or task.id, []).append(at)
-    sorter = TopologicalSorter({task.id: task.depends_on for task in tasks})
-    sorter.prepare()
+    sorter = _sorter(tasks)
     order: list[int] = []
     ready: set[int] = set()
     alone: list[str] = []
     while sorter.is_active():
-        for name in sorter.get_ready():
+        for name in _ready(sorter, place):
             heappush(order, place[name])
             ready.add(place[name])
+        if not order:
+            break  # nothing but joins was left
         first = heappop(order)
         if first not in ready:
             continue  # it went with its group
@@ -272,7 +321,7 @@ def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:
 
 
 def _dependencies(plan: Plan) -> Iterable[Problem]:
-    known = {task.id for task in plan.tasks}
+    known = {task.id for task in plan.tasks} | joined(plan.tasks).keys()
     noun = plan.noun
     for task in plan.tasks:
         for name in task.depends_on:
@@ -286,15 +335,14 @@ def _dependencies(plan: Plan) -> Iterable[Problem]:
 def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
     """Find circles until none is left that shares no task with one already found."""
     known = {task.id: task for task in tasks}
-    left = dict(known)
+    left = graph(tasks)
     while True:
-        graph = {
-            name: [other for other in task.depends_on if other in left and other != name] for name, task in left.items()
-        }
+        edges = {name: [other for other in needs if other in left and other != name] for name, needs in left.items()}
         try:
-            TopologicalSorter(graph).prepare()
+            TopologicalSorter(edges).prepare()
         except CycleError as error:
-            circle = list(reversed(error.args[1]))[:-1]
+            walked = list(reversed(error.args[1]))[:-1]
+            circle = [name for name in walked if name in known]
             first = min(range(len(circle)), key=lambda place: known[circle[place]].line)
             cycle = (*circle[first:], *circle[: first + 1])
             shown = [known[name].shown for name in cycle]
@@ -304,7 +352,7 @@ def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
                 hint="Remove one of these dependencies.",
                 cycle=cycle,
             )
-            left = {name: task for name, task in left.items() if name not in cycle}
+            left = {name: needs for name, needs in left.items() if name not in walked}
         else:
             return
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import threading
@@ -62,7 +63,7 @@ def open_plan(
             )
         raise BadUsage(
             f"{file} is {seen}; this version reads {readable}.",
-            hint=f"If it is one all the same, say so with --format {SUPPORTED[0]}.",
+            hint=f"Begin each task with a box, or let an agent make a plan of it: `unstuck draft {shlex.quote(str(file))}`.",
         )
     runnable = runnable_in(root or _repository(file))
     if seen not in DIALECTS:
@@ -162,19 +163,40 @@ class OpenPlan:
         return any(changed)
 
     def _mark(self, part: Path, statuses: Mapping[str, str]) -> bool:
-        def marked(text: str) -> str:
-            if self.extensible:
-                done = {name: status == "complete" for name, status in statuses.items()}
-                return self._locate(text).tick(done)
-            if self.format == superplan.FORMAT:
-                return superplan.mark(text, statuses)
-            return json_formats.mark(self.format, text, statuses, self._tag)
-
         with contextlib.suppress(ValueError, RecursionError):
             if part.is_file():
-                return _edit(part, marked)
+                return _edit(part, lambda text: self._marked(text, statuses))
         self._owed.update(statuses)
         return False
+
+    def _marked(self, text: str, statuses: Mapping[str, str]) -> str:
+        if self.extensible:
+            done = {name: status == "complete" for name, status in statuses.items()}
+            return self._locate(text).tick(done)
+        if self.format == superplan.FORMAT:
+            return superplan.mark(text, statuses)
+        return json_formats.mark(self.format, text, statuses, self._tag)
+
+    def redone(
+        self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
+    ) -> dict[str, bytes]:
+        """Do what `insert` and `mark` did in another version of the plan's files, by their names: the committed one.
+
+        `tasks` holds the title and the status that each has in the run. One whose title is neither that nor the one
+        that it has by now is another task, and is left alone.
+        """
+        texts = {part.name: tasks_md.decode(contents[part.name]) for part in self._parts if part.name in contents}
+        for insertion in insertions if self.extensible else ():
+            with contextlib.suppress(CannotWrite):  # what it is beside was never committed
+                texts = {name: self._locate(text).insert(insertion, self._locate).text for name, text in texts.items()}
+        parts = [superplan.Part(name, text) for name, text in texts.items()]
+        there = _read(parts, self.format, "", self._runnable, self._known, self._tag).tasks if parts else ()
+        now = {task.id: task.title for task in self.read().tasks}
+        known = [task for task in there if task.id in tasks and task.title in (tasks[task.id][0], now.get(task.id))]
+        with contextlib.suppress(ValueError, RecursionError):
+            statuses = {task.id: tasks[task.id][1] for task in known}
+            texts = {name: self._marked(text, statuses) for name, text in texts.items()}
+        return {name: tasks_md.encode(text) for name, text in texts.items()}
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
         """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""

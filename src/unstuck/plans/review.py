@@ -29,7 +29,8 @@ def reviewed(plan: Plan, *, gates: int = 0) -> Plan:
         *_reaching(plan),
         *(_unchecked(plan) if not gates and not plan.gates else ()),
     ]
-    asked = [one for one in asked if one not in plan.concerns]
+    told = set(plan.concerns)
+    asked = [one for one in asked if one not in told]
     return replace(plan, concerns=tuple(sorted([*plan.concerns, *asked], key=lambda one: one.line or 0)))
 
 

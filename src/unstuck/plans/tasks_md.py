@@ -5,24 +5,28 @@ at column 0 that is not inside a code block, a here-document or a comment.
 """
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks
+from unstuck.plans.blocks import KEY, Block, Reading, Scanner, name_tasks
 from unstuck.plans.editor import Located
-from unstuck.plans.fields import is_field, named_tasks, read_fields
+from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, cleans_up
-from unstuck.tools import Runnable
+from unstuck.tools import Runnable, can_fail, only_checks, role_of
 
 FORMAT = "tasks.md"
 
 LARGEST_GROUP = 5
 _DAMAGED_SHARE = 10
 _LOOKS_LIKE_ONE = re.compile(
-    r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([A-Za-z][A-Za-z _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
+    r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([^\W\d_][\w _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
+_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
+_KEY = re.compile(KEY)
+_VERIFY = re.compile(r"^[^\w\n`]{0,8}verify\b[^\n`]{0,40}`[^\n]+", re.IGNORECASE | re.MULTILINE)
 _OTHERS = re.compile(r"(?i:do|done when|requirements?)")
 """Fields that are read by nobody but the agent; their numbers are no tasks."""
 _DAMAGED = re.compile("[\udc80-\udcff]")
@@ -94,7 +98,9 @@ def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -
     blocks = reading.blocks()
     name_tasks(blocks, known)
     read_all(reading.scanner, blocks, runnable)
-    remarks = chain(unverified(blocks), _unknown_originals(blocks), _overlooked(reading.flat, blocks))
+    away = depend(blocks, away=lambda name: _KEY.fullmatch(name) is not None)
+    told = chain(unverified(blocks, reading.flat), _overlooked(reading.flat, blocks), _outside(reading.scanner, blocks))
+    remarks = chain(away, told, _unknown_originals(blocks))
     return Boxes(blocks, blocks, reading.title, chain(reading.concerns, remarks), reading.problems)
 
 
@@ -102,6 +108,35 @@ def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | Non
     """Read the fields of blocks, where they are wanted."""
     for block in blocks if runnable else ():
         read_fields(scanner, block, runnable or bool)
+
+
+def depend(
+    blocks: Sequence[Block],
+    parents: Mapping[str, Sequence[str]] | None = None,
+    *,
+    away: Callable[[str], bool] = lambda _: True,
+) -> list[Problem]:
+    """Settle what tasks depend on, by their titles, too; on a task with subtasks means on all of them.
+
+    `away`: whether a name that is no task of the plan may be something else, which is told and not waited for.
+    """
+    known, told = {block.id for block in blocks}, list[Problem]()
+    for block in blocks:
+        said = [name for name in named_in(block.title) if name in known]
+        leaves = (leaf for name in (*block.depends, *said) for leaf in _leaves(name, parents or {}))
+        names = [name for name in dict.fromkeys(leaves) if name != block.id or name in block.depends]
+        gone = [name for name in names if name not in known and away(name)]
+        block.depends = tuple(name for name in names if name not in gone)
+        message = f"Task {block.id} depends on {', '.join(gone)}, which is no task of this plan: nothing waits for it."
+        told += [block.problem(message, "Write it as a task, or see that it is done before.")] if gone else []
+    return told
+
+
+def _leaves(name: str, parents: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if name not in parents:
+        yield name
+    for below in parents.get(name, ()):
+        yield from _leaves(below, parents)
 
 
 def _ordered(text: str, found: Boxes) -> Iterator[Task]:
@@ -129,6 +164,7 @@ def make_task(block: Block, body: str, **more: Any) -> Task:
         fixes=block.fixes,
         commit=block.commit,
         agent=block.agent,
+        depends_on=block.depends,
         done=block.ticked,
         **more,
     )
@@ -214,14 +250,28 @@ def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
             yield block.problem(message, hint)
 
 
-def unverified(blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Tell which tasks have a Verify and no command in it that could fail."""
+def unverified(blocks: Sequence[Block], flat: str = "") -> Iterator[Problem]:
+    """Tell which tasks have a Verify without a command that could fail, or a command and no Verify, or are but a reference."""
     for block in blocks:
-        if block.reason and not (
-            block.ticked or block.proposed or block.checks
-        ):  # what is proposed is a problem of its own
+        if block.ticked or block.proposed or block.checks:
+            continue  # what is proposed is a problem of its own
+        named = [span for span in code_spans(flat[block.start : block.end]) if _is_checker(span)]
+        if block.reason:
             hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
             yield block.problem(f"Task {block.id} has nothing to verify it: {block.reason}.", hint)
+        elif named:
+            message = f"Task {block.id} names `{named[0]}` and has no Verify, so it is not run."
+            yield block.problem(
+                message, "Write `- **Verify**: ` with it below the task, if it tells whether it is done."
+            )
+        if _REFERENCE.fullmatch(block.title.strip()):
+            message = f"Task {block.id} only refers to {block.title.strip()}: nothing here says what is to be done."
+            yield block.problem(message, "Write what it asks for behind the reference.")
+
+
+def _is_checker(span: str) -> bool:
+    """Whether a back-ticked part is a known check and nothing else; a lone word may be the name of anything."""
+    return only_checks(span) and can_fail(span) and (" " in span or role_of(span) == "test")
 
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
@@ -236,6 +286,18 @@ def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
                     line=flat.count("\n", 0, found.start()) + 2,
                     hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
                 )
+
+
+def _outside(scanner: Scanner, blocks: Sequence[Block]) -> Iterator[Problem]:
+    """Tell of a Verify that belongs to no task: it looks like a check, and is none."""
+    ahead = deque(blocks)
+    for found in _VERIFY.finditer(scanner.seen):
+        while ahead and ahead[0].end <= found.start():
+            ahead.popleft()
+        if not ahead or found.start() < ahead[0].start:
+            hint = "Write it below a task, two blanks further in, as `- **Verify**: ` with the command in back-ticks."
+            line = scanner.number(found.start())
+            yield Problem(message="This Verify belongs to no task and is not run.", line=line, hint=hint)
 
 
 def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:

@@ -14,9 +14,9 @@ from typing import Any
 from unstuck.git import Git, Trap, traps
 from unstuck.plans import Check, CheckKind
 from unstuck.shipped import shipped_table
-from unstuck.tools.python_needs import VENVS, Needs, python_needs, text_of
+from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
 from unstuck.tools.roles import listed
-from unstuck.tools.toolchains import Gate, Setup, Signs, Toolchain, looking_line, toolchains
+from unstuck.tools.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
 
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""
@@ -116,7 +116,7 @@ class _Look:
 
     def row(self, folder: Path, chain: Toolchain) -> Setup | None:
         """Return the set-up that fits; of several, one whose program is here: a lock file does not install its own tool."""
-        rows = [row for row in chain.setup if _shows(folder, row.shown_by)]
+        rows = [row for row in chain.setup if shows(folder, row.shown_by)]
         there = [row for row in rows if row.line.startswith("./") or self.has(row.line.split(" ", 1)[0])]
         return next(iter((*there, *rows)), None)
 
@@ -125,7 +125,7 @@ def _in_folder(folder: Path, look: _Look, *, bare: bool = False) -> Stack:
     found: list[Stack] = []
     for chain in toolchains():
         signs = (*chain.shows, *(chain.bare if bare else ()))
-        if chain.shows and not _shows(folder, tuple((name, "") for name in signs)):
+        if chain.shows and not shows(folder, tuple((name, "") for name in signs)):
             continue
         one = _of_chain(folder, chain, {proposal.kind for part in found for proposal in part.proposals}, look)
         if one.languages:
@@ -137,14 +137,14 @@ def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], look: _Look
     """Say what one stack proposes; its fallbacks only for kinds that no other has."""
     row = look.row(folder, chain)
     needs = python_needs(folder, chain, row.manager if row else "") if chain.checking else None
-    places = _places(folder, row if look.set_up else None, row)
+    places = _places(folder, row if look.set_up else None, row) | {"tests": _folder_of_tests(folder, chain)}
     lines: dict[CheckKind, list[str]] = {}
     for gate in chain.gate:
-        if gate.fallback and (gate.kind in kinds or gate.kind in lines):
+        if gate.fallback and (gate.kind in kinds or lines.get(gate.kind)):
             continue
         if gate.scripts:
             lines.setdefault(gate.kind, []).extend(_scripts(folder, gate, places))
-        elif _shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, row):
+        elif shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, row):
             lines.setdefault(gate.kind, []).append(gate.line.format(**places).rstrip())
     proposals = tuple(Proposal(stack=chain.name, kind=kind, lines=tuple(some)) for kind, some in lines.items() if some)
     shown = bool(proposals or chain.shows) and (chain.name != "node" or _package(folder) is not None)
@@ -188,8 +188,8 @@ def _is_declared(folder: Path, chain: Toolchain, gate: Gate, needs: Needs | None
     if needs is not None:
         return row is None or needs.names(gate.needs)
     named = rf"(?<![\w.-]){re.escape(gate.needs)}(?![\w.])"
-    there = _shows(folder, tuple((name, "") for name in chain.manifests))
-    return not there or _shows(folder, tuple((name, named) for name in chain.manifests))
+    there = shows(folder, tuple((name, "") for name in chain.manifests))
+    return not there or shows(folder, tuple((name, named) for name in chain.manifests))
 
 
 def _places(folder: Path, row: Setup | None, alone: Setup | None) -> dict[str, str]:
@@ -201,7 +201,15 @@ def _places(folder: Path, row: Setup | None, alone: Setup | None) -> dict[str, s
         "targets": "" if {"files", "packages", "modules"} & _settings(folder, "mypy").keys() else ".",
         "sources": " ".join(sorted(path.parent.name for path in folder.glob("*/__init__.py"))) or ".",
         "manager": alone.manager if alone else "npm",
+        "local": LOCAL_PROGRAMS,
     }
+
+
+def _folder_of_tests(folder: Path, chain: Toolchain) -> str:
+    """Return the folder that holds tests, of several the one furthest out."""
+    inside = [path.parent.relative_to(folder) for pattern in chain.tests for path in files(folder, pattern)]
+    found = sorted((one for one in inside if one.parts), key=lambda one: (len(one.parts), one))
+    return shlex.quote(str(found[0])) if found else "."
 
 
 def _scripts(folder: Path, gate: Gate, places: dict[str, str]) -> Iterator[str]:
@@ -243,15 +251,6 @@ def _package(root: Path) -> dict[str, Any] | None:
     except ValueError:
         return None
     return package if isinstance(package, dict) else None
-
-
-def _shows(folder: Path, signs: Signs) -> bool:
-    """Whether one of the files is there and holds its text."""
-    return any(
-        path.is_file() and (not text or re.search(text, text_of(path), re.MULTILINE) is not None)
-        for name, text in signs
-        for path in ([folder / name] if not re.search(r"[*?\[]", name) else sorted(folder.glob(name)))
-    )
 
 
 NAMES: Mapping[CheckKind, str] = {"lint": "lint", "format": "format", "types": "typecheck", "test": "test"}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.tools.toolchains import Setup, Toolchain
+from unstuck.tools.roles import listed
+from unstuck.tools.toolchains import Setup, Signs, Toolchain
 
 VENVS = (".venv", "venv")
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
@@ -20,6 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?(?:\s*[<>=!~]=?[\w.*,<>
 _CARET = re.compile(r"([\^~])\s*(\d+(?:\.\d+)*)")
 """How poetry says "from here on, and compatible"."""
 _INCLUDE = re.compile(r"^\s*-r\s*(\S+)", re.MULTILINE)
+_TOX_FILE = re.compile(r"-r\s*(?:\{toxinidir\}/)?([\w./-]+)")
 _TOX_FACTOR = re.compile(r"^[\w{},.!-]+:\s+")
 
 Listed = Mapping[str, tuple[str, ...]]
@@ -156,14 +158,10 @@ def _poetry(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _imported(root: Path, chain: Toolchain) -> Iterator[str]:
-    """Yield the runners that tests import, though nothing may name them as needed."""
-    tests = [text_of(path) for pattern in ("test*.py", "test*/**/*.py") for path in root.glob(pattern)]
+    """Yield the runners that tests are written for, though nothing may name them as needed."""
     for gate in chain.gate:
-        if (
-            gate.kind == "test"
-            and gate.needs
-            and any(re.search(rf"^\s*(?:import|from) {gate.needs}\b", text, re.MULTILINE) for text in tests)
-        ):
+        inside = [sign for sign in gate.shown_by if sign[0] in chain.tests]
+        if gate.kind == "test" and gate.needs and shows(root, inside):
             yield gate.needs
 
 
@@ -177,17 +175,16 @@ def _grouped(document: Mapping[str, Any], name: str, depth: int = 5) -> Iterator
 
 
 def _files(root: Path, chain: Toolchain) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the requirement files to install: the plain one, then those for checking, else those for developing."""
+    """Yield the requirement files to install: the plain one, then those for checking, else those of tox, or for developing."""
     plain = [pattern for pattern in chain.requirements if "{}" not in pattern]
     patterns = [pattern for pattern in chain.requirements if "{}" in pattern]
     there = [name for name in plain if (root / name).is_file()]
-    for words in ((*chain.checking, *chain.linting), chain.developing):
-        named = [
-            pattern.format(word) for word in words for pattern in patterns if (root / pattern.format(word)).is_file()
-        ]
-        if named:
-            there += named
-            break
+    named = [
+        [pattern.format(word) for word in words for pattern in patterns if (root / pattern.format(word)).is_file()]
+        for words in ((*chain.checking, *chain.linting), chain.developing)
+    ]
+    in_tox = [found[1] for line in _tox_lines(root) if (found := _TOX_FILE.fullmatch(line))]
+    there += next(filter(None, (named[0], [name for name in in_tox if (root / name).is_file()], named[1])), [])
     for name in there:
         text = text_of(root / name)
         more = [text_of((root / name).parent / inner) for inner in _INCLUDE.findall(text)]
@@ -204,10 +201,11 @@ def _hatch(document: Mapping[str, Any], chain: Toolchain) -> Iterator[str]:
 
 def _tox(root: Path) -> Iterator[str]:
     """Yield what tox's main environment installs by plain names."""
-    deps = _ini(root / "tox.ini").get("testenv", {}).get("deps", "")
-    for line in deps.splitlines():
-        if not _TOX_FACTOR.match(line) and _PLAIN.fullmatch(line.strip()):
-            yield line.strip()
+    return (line for line in _tox_lines(root) if not _TOX_FACTOR.match(line) and _PLAIN.fullmatch(line))
+
+
+def _tox_lines(root: Path) -> list[str]:
+    return [line.strip() for line in _ini(root / "tox.ini").get("testenv", {}).get("deps", "").splitlines()]
 
 
 def _setup_call(path: Path) -> Mapping[str, ast.expr]:
@@ -273,3 +271,22 @@ def text_of(path: Path) -> str:
         return path.read_text("utf-8", "replace")
     except OSError:
         return ""
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a pattern that are the project's own: not what is installed, built or an example."""
+    *above, last = pattern.split("/")
+    folders, foreign = [folder], listed("no_parts")
+    for part in above:
+        inside = [one for outer in folders for one in sorted(outer.glob(part)) if one.is_dir()]
+        folders = [one for one in inside if one.name == part or not (one.name.startswith(".") or one.name in foreign)]
+    return [path for outer in folders for path in sorted(outer.glob(last)) if path.is_file()]
+
+
+def shows(folder: Path, signs: Signs) -> bool:
+    """Whether one of the files is there and holds its text."""
+    return any(
+        not text or re.search(text, text_of(path), re.MULTILINE) is not None
+        for name, text in signs
+        for path in files(folder, name)
+    )

@@ -51,6 +51,8 @@ class Toolchain:
     bare: Sequence[str] = ()
     """What shows it where nothing else shows anything: a script with a test needs no manifest."""
     manifests: Sequence[str] = ()
+    tests: Sequence[str] = ()
+    """Where its tests may lie."""
     settings: Sequence[str] = ()
     locks: Sequence[str] = ()
     setup: Sequence[Setup] = ()
@@ -69,8 +71,14 @@ def toolchains() -> tuple[Toolchain, ...]:
 
 
 def _chain(row: Row) -> Toolchain:
-    setup, gate = [Setup(**one) for one in row.get("setup", ())], [Gate(**one) for one in row.get("gate", ())]
+    setup = [Setup(**one) for one in row.get("setup", ())]
+    gate = [Gate(**{**one, "shown_by": _spread(one.get("shown_by", ()), row)}) for one in row.get("gate", ())]
     return Toolchain(**{**row, "setup": setup, "gate": gate})
+
+
+def _spread(signs: Signs, row: Row) -> Signs:
+    """Put all places where tests may lie in the place of their name."""
+    return [(one, text) for name, text in signs for one in (row["tests"] if name == "{tests}" else (name,))]
 
 
 def _fixers() -> Sequence[Row]:

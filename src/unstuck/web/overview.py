@@ -21,7 +21,7 @@ def overview(state: RunState, charts: Charts, entries: Sequence[Entry], *, live:
     told = summary(state, now if live else state.last_at, live=live)
     waiting = blocked(state)
     reach = _reach(waiting)
-    rows = [_task(row, state.tasks[row.id], reach.get(row.id, 0)) for row in told.rows]
+    rows = [_task(row, state.tasks[row.id], reach.get(row.id, 0), state.joins) for row in told.rows]
     return {
         "schema": SCHEMA,
         "seq": state.seq,
@@ -95,8 +95,11 @@ def _run(state: RunState, told: Summary, *, live: bool) -> dict[str, Any]:
     }
 
 
-def _task(row: Row, task: TaskState, reach: int) -> dict[str, Any]:
-    """Return one task as a row; what is empty is left out, because there may be ten thousand of them."""
+def _task(row: Row, task: TaskState, reach: int, joins: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return one task as a row; what is empty is left out, because there may be ten thousand of them.
+
+    Of a join the picture shows the last member.
+    """
     last = task.attempts[-1] if task.attempts else None
     changes = task.changes
     found = {
@@ -112,7 +115,7 @@ def _task(row: Row, task: TaskState, reach: int) -> dict[str, Any]:
         "waits_on": row.waits_on,
         "wait_until": task.wait_until if row.status == "waiting" else None,
         "label": task.task.label,
-        "needs": list(task.needs),
+        "needs": [joins[name][-1] if name in joins else name for name in task.needs],
         "group": task.task.group,
         "fixes": task.task.fixes,
         "fix_tasks": list(row.fix_tasks),
