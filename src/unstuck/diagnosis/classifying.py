@@ -263,7 +263,9 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = BY_CHECK[result.kind]
-    if found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result.command):
+    if result.outside:
+        kind = Kind.NETWORK_ERROR
+    elif found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result):
         kind = found.kind
     said = error_of(read(text, formatter=result.kind == "format"), text)
     said = one_line(said, MESSAGE_CHARS)
@@ -311,11 +313,12 @@ def _listed(remarks: Sequence[Remark]) -> str:
     return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
-def _of_the_work(found: Diagnosis, command: str) -> bool:
+def _of_the_work(found: Diagnosis, result: CheckResult) -> bool:
     """Whether what a check misses is the work's to bring: a script that it names itself, or a server on this machine that it starts."""
-    scripts = {word for part in parts(command) for word in part.split()[1:] if SCRIPT.search(word)}
-    only_asks = all(map(ONLY_ASKS.match, parts(command)))
-    refused = found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+    calls = parts(result.command)
+    scripts = {word for call in calls for word in call.split()[1:] if SCRIPT.search(word)}
+    only_asks = all(map(ONLY_ASKS.match, calls))
+    refused = found.kind is Kind.NETWORK_ERROR and AT_HOME.search(result.ended.tail) is not None
     return not scripts.isdisjoint(dict(found.names).values()) or (refused and not only_asks)
 
 

@@ -41,6 +41,7 @@ from unstuck.journal.task_state import (
     operated,
     reaches,
     reopened,
+    taken_up,
     unverified,
 )
 from unstuck.line import Stage
@@ -258,7 +259,7 @@ class RunState:
             self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
                 again = task.status == "stuck" and not unverified(task) and not awaits_approval(task)
-                self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
+                self._put(taken_up(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
         """Take in what a task's fact means for the run."""
