@@ -148,7 +148,7 @@ def test_a_plan_that_cannot_be_ticked_is_refused_before_an_agent_works(
 
 def test_where_no_journal_can_be_there_is_no_run_to_go_on_with(project: "Project") -> None:
     project.store.write_text("in the way")
-    expect_told(project.ask("init", "--force"), 1, "journal.db cannot be used", "then try again.")
+    expect_told(project.ask("init", "--force"), 1, "journal.db cannot be used", "then `unstuck init`.")
 
 
 def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
