@@ -167,6 +167,25 @@ def test_after_a_change_of_mind_a_task_is_tried_anew_and_what_came_home_is_not_t
     assert "not on main yet" not in told.out
 
 
+def test_a_skip_that_is_taken_back_gives_fresh_attempts_however_the_run_ended(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    wrong, right = ([{"write": "a.txt", "text": f"{text}\n"}] for text in ("wrong", "right"))
+    project.script(
+        _1_1=[wrong, right], _1_2=[{"sessions": [[{"print": "begun"}, {"hang": True}], [{"write": "b.txt"}]]}]
+    )
+    with project.start("run", "tasks.md", "--agent", project.agent, "--max-attempts", "1") as running:
+        wait_until((project.home / "briefs" / "1.2-1-1.md").exists)
+        running.terminate()
+        running.terminate()
+        running.communicate(timeout=60)
+    assert (running.returncode, project.status()["1.1"]) == (143, "stuck")
+    assert project.ask("skip", "1.1").code == 0
+    assert project.ask("undo").code == 0
+    assert project.status()["1.1"] == "pending"
+    told = project.unstuck("resume")
+    assert (told.code, "1.1: attempt 2 with" in told.err) == (0, True), told
+
+
 def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
     project.plan(("1.1", "Make x", "grep -q right x.txt"), ("1.2", "Make x, too", "grep -q two x.txt"))
     seen, unseen = ({"write": "x.txt", "text": text} for text in ("seen\n", "two, unseen\n"))
