@@ -290,6 +290,7 @@ def test_trouble_that_a_check_meets_is_waited_out_without_a_session_while_others
     assert sessions(project) == 3, "a check is run again, not an agent"
     landed = [subject for subject in reversed(project.commits()) if subject.startswith("Make")]
     assert landed == ["Make b", "Make c", "Make a"], "what waits holds back only what depends on it"
+    assert "then tries again" in project.ask("log").out
     assert seconds < 600
 
 
@@ -363,6 +364,7 @@ def test_a_server_that_the_base_misses_as_well_is_waited_for_and_asked_about_aft
         assert sessions(project) == 2
         failure = state_of(project).tasks["1.1"].current.failure
         assert failure.kind == "network_error", failure
+        assert "Please check the connection to" in project.ask("status").out
         server.listen()
         told = project.unstuck("resume")
     assert told.code == 0, told
