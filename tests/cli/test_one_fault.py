@@ -388,6 +388,22 @@ def test_what_a_person_says_about_a_server_reaches_the_agent_unless_the_checks_p
     assert {"a.txt", "b.txt"} <= {*project.git("ls-files").splitlines()}, "it goes on from the work that was there"
 
 
+def test_work_that_waits_for_its_checks_is_put_on_what_a_person_commits_meanwhile(project: "Project") -> None:
+    ask = "import pathlib, socket\nsocket.create_connection(('127.0.0.1', int(pathlib.Path('port').read_text())))\n"
+    project.file("check.py", ask)
+    with socket.socket() as deaf, socket.create_server(("127.0.0.1", 0)) as server:
+        deaf.bind(("127.0.0.1", 0))
+        project.file("port", str(deaf.getsockname()[1]))
+        project.plan(("1.1", "Make a", "python3 check.py"))
+        project.script(_1_1=[[{"write": "a.txt"}]])
+        result, _ = ran(project)
+        assert (result.exit_code, sessions(project)) == (3, 1), result
+        project.file("port", str(server.getsockname()[1]))
+        told = project.unstuck("resume")
+    assert (told.code, sessions(project)) == (0, 1), told
+    assert "a.txt" in project.git("ls-files")
+
+
 REFUSED = "ConnectionRefusedError: [Errno 111] connect to 127.0.0.1 port 5432: Connection refused"
 
 

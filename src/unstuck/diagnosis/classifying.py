@@ -79,7 +79,9 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
-AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
+AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?")
+REFUSED = re.compile(r"(?i)\brefused\b|ECONNREFUSED")
+"""What the last line of a trace need not say again: "fetch failed"."""
 ONLY_ASKS = re.compile(
     r"(?:curl|wget|https?|nc|ncat|telnet|psql|pg_isready|mysql|mysqladmin|redis-cli|mongosh|grpcurl|grep|jq|head|tail|test|\[|sleep)\s"
 )
@@ -318,7 +320,8 @@ def _of_the_work(found: Diagnosis, result: CheckResult) -> bool:
     calls = parts(result.command)
     scripts = {word for call in calls for word in call.split()[1:] if SCRIPT.search(word)}
     only_asks = all(map(ONLY_ASKS.match, calls))
-    refused = found.kind is Kind.NETWORK_ERROR and AT_HOME.search(result.ended.tail) is not None
+    at_home = AT_HOME.search(found.message) or REFUSED.search(result.ended.tail)
+    refused = found.kind is Kind.NETWORK_ERROR and at_home is not None
     return not scripts.isdisjoint(dict(found.names).values()) or (refused and not only_asks)
 
 
