@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Callable
@@ -184,6 +185,17 @@ def test_a_skip_that_is_taken_back_gives_fresh_attempts_however_the_run_ended(pr
     assert project.status()["1.1"] == "pending"
     told = project.unstuck("resume")
     assert (told.code, "1.1: attempt 2 with" in told.err) == (0, True), told
+
+
+def test_a_plan_that_changed_is_gone_on_with_as_the_hint_says(stuck: "Project") -> None:
+    plan = stuck.root / "tasks.md"
+    plan.write_text(plan.read_text().replace("Make b", "Make b well"))
+    told = stuck.ask("resume")
+    assert (told.code, "The plan changed since the run began (changed: 1.2)" in told.err) == (64, True), told
+    way = re.search("Go on with the new text: `unstuck (.+?)`", told.err)
+    assert way, told
+    told = stuck.unstuck(*shlex.split(way[1]))
+    assert "1.2: attempt 2 with" in told.err, told
 
 
 def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
