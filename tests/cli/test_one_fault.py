@@ -1,5 +1,6 @@
 """Faults that concern every task are one fault: found once, told once, and paid for once."""
 
+import os
 import shlex
 import shutil
 import socket
@@ -180,6 +181,21 @@ def test_what_a_check_has_not_is_asked_for_after_one_session(project: "Project",
     assert {name: sum(one.sessions for one in tasks[name].attempts) for name in ("1.1", "1.2")} == {"1.1": 1, "1.2": 1}
     assert all(tasks[name].question for name in ("1.1", "1.2"))
     assert (tasks["1.3"].status == "complete") is (profile in GOES_ON), "a task that does not need it goes on"
+
+
+def test_once_a_person_has_brought_what_a_check_had_not_the_work_that_is_there_lands(
+    project: "Project", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "bin" / "no-such-command-here"
+    tool.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    project.plan(("1.1", "Make a", "no-such-command-here a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run().code == 3
+    tool.write_text("#!/bin/sh\ntest -f $1\n")
+    tool.chmod(0o755)
+    told = project.unstuck("resume")
+    assert (told.code, sessions(project)) == (0, 1), told
 
 
 def test_what_the_work_itself_asks_for_is_the_agents_to_leave_out(project: "Project") -> None:
