@@ -16,7 +16,8 @@ order. Past the last rung a person is asked. This page is generated from `catalo
 Whatever the profile: what nobody repairs by trying again (a command, package, variable or credential that is missing, a
 set-up that fails) is asked at once, unless the work itself brought the need for it; if every task would meet it, once for
 all. Trouble that a check meets on its way (network, disk, memory, port, lock) is waited out by that check alone, without a
-session, while the other tasks go on.
+session, while the other tasks go on. After a person's repair its checks are run again on the work that is there, before
+anybody is called.
 
 Where a profile is `priced`, evidence may take the open rungs of a ladder in another order: what is expected to land the
 work for the least cost comes first, by what each move came to in earlier runs at this kind of failure, with this agent

@@ -1,5 +1,11 @@
 """What *we* can raise. The agent's failures are values; these are ours, each with a way on."""
 
+import errno
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (*FULL, errno.EROFS)
+"""What a machine has against a write: no fault of ours, wherever we meet it."""
+
 
 class UnstuckError(Exception):
     """Something we cannot go on with: what happened, and what to do next."""
@@ -56,6 +62,15 @@ class RunConflict(UnstuckError):
     """The user's branch and the run's branch cannot be merged without a person."""
 
     exit_code = 3
+
+
+def unwritable(path: object, error: OSError) -> CannotWrite:
+    """Say which file cannot be written, and what to do; a command without a run names itself as the way on."""
+    mend = "Make room" if error.errno in FULL else "Make it writable"
+    return CannotWrite(
+        f"{path} cannot be written: {error.strerror}.",
+        hint=f"{mend}, then `unstuck resume`: everything recorded so far stands.",
+    )
 
 
 def with_extra(extra: str) -> str:

@@ -148,7 +148,7 @@ def test_a_plan_that_cannot_be_ticked_is_refused_before_an_agent_works(
 
 def test_where_no_journal_can_be_there_is_no_run_to_go_on_with(project: "Project") -> None:
     project.store.write_text("in the way")
-    expect_told(project.ask("init", "--force"), 1, "journal.db cannot be used", "then try again.")
+    expect_told(project.ask("init", "--force"), 1, "journal.db cannot be used", "then `unstuck init`.")
 
 
 def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
@@ -339,6 +339,9 @@ def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arg
 def test_without_a_run_the_user_is_told_how_to_start_one(project: "Project", arguments: list[str]) -> None:
     expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
     assert not project.home.exists()
+    project.plan(A)
+    assert project.ask("run", "tasks.md", "--agent", "no-such-agent").code == 69
+    expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
 
 
 def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:

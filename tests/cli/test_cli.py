@@ -305,6 +305,16 @@ def test_a_run_that_goes_on_says_which_new_options_it_does_not_take(project: "Pr
     assert "Not taken, because this run goes on as it began: --recovery-mode, --quota." in told.err
 
 
+def test_a_demo_leaves_nothing_but_what_is_to_be_kept(project: "Project", tmp_path: Path) -> None:
+    state, kept = tmp_path / "state", tmp_path / "kept"
+    told = project.unstuck("demo", "--keep", str(kept), XDG_STATE_HOME=str(state), TMPDIR=str(tmp_path))
+    assert told.code == 0, told
+    assert str(kept) in told.out
+    assert not state.exists(), "no slots, and no lessons from scripted failures"
+    assert not [*tmp_path.glob("unstuck-demo-*")]
+    assert project.ask("show", "1.1", cwd=kept).code == 0
+
+
 def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
     for place in ("readme.txt", "readme.txt/demo"):
         told = project.ask("demo", "--keep", place)

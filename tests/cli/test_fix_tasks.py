@@ -478,7 +478,7 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
     assert list(spec.ticks()) == ["1.3.1", "1.3", "1.3.2", "1.4"]
     assert all(spec.ticks().values())
     assert "- [x] 1.3.1 Before it\n" in spec.plan
-    assert "clashes with the tasks that it asked for (implement.md): it begins anew" in project.ask("log").out
+    assert "clashes with what came meanwhile (implement.md): it begins anew" in project.ask("log").out
     assert (project.root / "implement.md").read_text() == "other\nParse Failure\n"
     assert "  - **Verify**: `test -f implement.md`\n" in spec.plan, "a command that the plan runs anyway"
 

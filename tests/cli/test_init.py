@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -130,6 +131,31 @@ def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Projec
     written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
     assert written["workspace"] == {"copy": ["node_modules"]}
     assert written["checks"] == {"test": "npm run test"}
+
+
+@pytest.mark.skipif(
+    subprocess.run(["python3", "-c", "import pytest"], capture_output=True, check=False).returncode != 0,
+    reason="python3 has no pytest",
+)
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        ("requirements.txt", ""),
+        ("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n"),
+    ],
+    ids=["works", "fails"],
+)
+def test_tests_whose_runner_no_set_up_installs_guard_by_the_one_that_is_there(
+    stranger: Project, manifest: tuple[str, str]
+) -> None:
+    stranger.file(*manifest)
+    stranger.file("cart.py", "def total():\n    return 6\n")
+    stranger.file("test_cart.py", "from cart import total\n\n\ndef test_total():\n    assert total() == 6\n")
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    settings = tomllib.loads((stranger.root / "unstuck.toml").read_text())
+    assert settings["checks"] == {"test": "python3 -m pytest"}, told
+    assert "setup" not in settings["workspace"]
 
 
 def test_what_a_set_up_does_to_the_tree_is_not_the_agents_work(project: Project) -> None:

@@ -1,6 +1,9 @@
 """Faults that concern every task are one fault: found once, told once, and paid for once."""
 
+import os
 import shlex
+import shutil
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,6 +183,21 @@ def test_what_a_check_has_not_is_asked_for_after_one_session(project: "Project",
     assert (tasks["1.3"].status == "complete") is (profile in GOES_ON), "a task that does not need it goes on"
 
 
+def test_once_a_person_has_brought_what_a_check_had_not_the_work_that_is_there_lands(
+    project: "Project", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "bin" / "no-such-command-here"
+    tool.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    project.plan(("1.1", "Make a", "no-such-command-here a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    assert project.run().code == 3
+    tool.write_text("#!/bin/sh\ntest -f $1\n")
+    tool.chmod(0o755)
+    told = project.unstuck("resume")
+    assert (told.code, sessions(project)) == (0, 1), told
+
+
 def test_what_the_work_itself_asks_for_is_the_agents_to_leave_out(project: "Project") -> None:
     project.plan(("1.1", "Make a", "python3 a.py"))
     project.script(
@@ -288,6 +306,7 @@ def test_trouble_that_a_check_meets_is_waited_out_without_a_session_while_others
     assert sessions(project) == 3, "a check is run again, not an agent"
     landed = [subject for subject in reversed(project.commits()) if subject.startswith("Make")]
     assert landed == ["Make b", "Make c", "Make a"], "what waits holds back only what depends on it"
+    assert "then tries again" in project.ask("log").out
     assert seconds < 600
 
 
@@ -321,6 +340,125 @@ def test_a_task_that_depends_on_a_waiting_one_waits_with_it(project: "Project") 
     result, _ = ran(project)
     assert result.exit_code == 0, result
     assert [subject for subject in reversed(project.commits()) if subject.startswith("Make")] == ["Make a", "Make b"]
+    assert sessions(project) == 2
+
+
+ASKS = {
+    "python": ("check.py", "import socket\nsocket.create_connection(('127.0.0.1', PORT))\n", "python3 check.py"),
+    "unittest": (
+        "test_it.py",
+        (
+            "import pathlib, socket, unittest\n\n\nclass T(unittest.TestCase):\n"
+            "    def test_work(self):\n        self.assertTrue(pathlib.Path('a.txt').exists())\n\n"
+            "    def test_server(self):\n        socket.create_connection(('127.0.0.1', PORT)).close()\n"
+        ),
+        "python3 -m unittest test_it",
+    ),
+    "node": ("check.js", "require('net').connect(PORT, '127.0.0.1', process.exit)\n", "node check.js"),
+    "node --test": (
+        "it.test.js",
+        "require('node:test')('asks', (_, done) => { require('net').connect(PORT, '127.0.0.1', () => process.exit()).on('error', done) })\n",
+        "node --test",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ASKS)
+def test_a_server_that_the_base_misses_as_well_is_waited_for_and_asked_about_after_one_session(
+    project: "Project", how: str
+) -> None:
+    name, text, check = ASKS[how]
+    if shutil.which(check.split()[0]) is None:
+        pytest.skip(f"needs {check.split()[0]}")
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))  # nobody listens: whoever asks is refused
+        project.file(name, text.replace("PORT", str(server.getsockname()[1])))
+        project.plan(("1.1", "Make a", check), ("1.2", "Make b", "test -f b.txt"))
+        project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
+        result, _ = ran(project)
+        assert result.exit_code == 3, result
+        assert sessions(project) == 2
+        failure = state_of(project).tasks["1.1"].current.failure
+        assert failure.kind == "network_error", failure
+        assert "Please check the connection to" in project.ask("status").out
+        server.listen()
+        told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert sessions(project) == 2, "the work was there: only the check is run again"
+
+
+def test_what_a_person_says_about_a_server_reaches_the_agent_unless_the_checks_pass_without_it(
+    project: "Project",
+) -> None:
+    name, text, check = ASKS["python"]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        project.file(name, text.replace("PORT", str(server.getsockname()[1])))
+        project.plan(("1.1", "Make a", f"test -f b.txt || {check}"))
+        project.script(_1_1=[[{"write": "a.txt"}], [{"write": "b.txt"}]])
+        result, _ = ran(project)
+        assert (result.exit_code, sessions(project)) == (3, 1), result
+        assert project.ask("answer", "1.1", "Do it without the server.").code == 0
+        told = project.unstuck("resume")
+    assert (told.code, sessions(project)) == (0, 2), told
+    assert {"a.txt", "b.txt"} <= {*project.git("ls-files").splitlines()}, "it goes on from the work that was there"
+
+
+def test_work_that_waits_for_its_checks_is_put_on_what_a_person_commits_meanwhile(project: "Project") -> None:
+    ask = "import pathlib, socket\nsocket.create_connection(('127.0.0.1', int(pathlib.Path('port').read_text())))\n"
+    project.file("check.py", ask)
+    with socket.socket() as deaf, socket.create_server(("127.0.0.1", 0)) as server:
+        deaf.bind(("127.0.0.1", 0))
+        project.file("port", str(deaf.getsockname()[1]))
+        project.plan(("1.1", "Make a", "python3 check.py"))
+        project.script(_1_1=[[{"write": "a.txt"}]])
+        result, _ = ran(project)
+        assert (result.exit_code, sessions(project)) == (3, 1), result
+        project.file("port", str(server.getsockname()[1]))
+        told = project.unstuck("resume")
+    assert (told.code, sessions(project)) == (0, 1), told
+    assert "a.txt" in project.git("ls-files")
+
+
+REFUSED = "ConnectionRefusedError: [Errno 111] connect to 127.0.0.1 port 5432: Connection refused"
+
+
+def test_a_database_is_no_agents_to_start_though_its_tests_are_new(project: "Project") -> None:
+    project.plan(("1.1", "Keep the users", "python3 -m unittest test_users"))
+    test = f"import unittest\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        raise ConnectionRefusedError({REFUSED[24:]!r})\n"
+    project.script(_1_1=[[{"write": "test_users.py", "text": test}]])
+    result, _ = ran(project)
+    assert (result.exit_code, sessions(project)) == (3, 1), result
+
+
+STARTS = """import runpy, socket
+try:
+    made = runpy.run_path("server.py")
+except FileNotFoundError:
+    made = {{"port": {}}}
+socket.create_connection(("127.0.0.1", made["port"])).close()
+"""
+SERVES = "import socket\nserver = socket.socket()\nserver.bind(('127.0.0.1', 0))\n{}port = server.getsockname()[1]\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "before"),
+    [("Write the server", None), ("Tidy it", SERVES.format("server.listen()\n"))],
+    ids=["to be written", "broken by the work"],
+)
+def test_a_server_that_the_work_brings_is_the_agents_to_repair(
+    project: "Project", title: str, before: str | None
+) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        project.file("check.py", STARTS.format(nobody.getsockname()[1]))
+        if before:
+            project.file("server.py", before)
+        project.plan(("1.1", title, "python3 check.py"))
+        deaf, right = SERVES.format(""), SERVES.format("server.listen(5)\n")
+        project.script(_1_1=[[{"write": "server.py", "text": deaf}], [{"write": "server.py", "text": right}]])
+        told = project.run()
+    assert told.code == 0, told
     assert sessions(project) == 2
 
 

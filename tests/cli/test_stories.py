@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import time
 from collections.abc import Callable
@@ -165,6 +166,36 @@ def test_after_a_change_of_mind_a_task_is_tried_anew_and_what_came_home_is_not_t
     told = stuck.unstuck("resume")
     assert (told.code, "1.2: attempt 2 with" in told.err) == (3, True), told
     assert "not on main yet" not in told.out
+
+
+def test_a_skip_that_is_taken_back_gives_fresh_attempts_however_the_run_ended(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    wrong, right = ([{"write": "a.txt", "text": f"{text}\n"}] for text in ("wrong", "right"))
+    project.script(
+        _1_1=[wrong, right], _1_2=[{"sessions": [[{"print": "begun"}, {"hang": True}], [{"write": "b.txt"}]]}]
+    )
+    with project.start("run", "tasks.md", "--agent", project.agent, "--max-attempts", "1") as running:
+        wait_until((project.home / "briefs" / "1.2-1-1.md").exists)
+        running.terminate()
+        running.terminate()
+        running.communicate(timeout=60)
+    assert (running.returncode, project.status()["1.1"]) == (143, "stuck")
+    assert project.ask("skip", "1.1").code == 0
+    assert project.ask("undo").code == 0
+    assert project.status()["1.1"] == "pending"
+    told = project.unstuck("resume")
+    assert (told.code, "1.1: attempt 2 with" in told.err) == (0, True), told
+
+
+def test_a_plan_that_changed_is_gone_on_with_as_the_hint_says(stuck: "Project") -> None:
+    plan = stuck.root / "tasks.md"
+    plan.write_text(plan.read_text().replace("Make b", "Make b well"))
+    told = stuck.ask("resume")
+    assert (told.code, "The plan changed since the run began (changed: 1.2)" in told.err) == (64, True), told
+    way = re.search("Go on with the new text: `unstuck (.+?)`", told.err)
+    assert way, told
+    told = stuck.unstuck(*shlex.split(way[1]))
+    assert "1.2: attempt 2 with" in told.err, told
 
 
 def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:

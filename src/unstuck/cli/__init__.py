@@ -1,19 +1,19 @@
 """Edge: The command line: a table of commands, each loaded when it is called; our errors become messages and exit codes."""
 
 import codecs
-import errno
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unstuck import __version__
-from unstuck.errors import UnstuckError
+from unstuck.errors import NO_ROOM, UnstuckError, unwritable
 from unstuck.tell import visible
 
 if TYPE_CHECKING:
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 USAGE, INTERRUPTED, BROKEN_PIPE = 64, 130, 141
 COMPLETE = "_UNSTUCK_COMPLETE"
 """Set by a shell that wants to complete a line."""
-RUNNING = ("run", "go", "demo")
-"""Commands that another one goes on with; every other is tried again itself."""
-NO_ROOM = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
-"""What a machine has against a write: no fault of ours, wherever we meet it."""
+RUNNING = ("run", "go")
+"""Commands that another one goes on with, once they have begun a run; every other is tried again itself."""
+RESUME, STANDS = "`unstuck resume`", ": everything recorded so far stands"
 
 PLAIN = dict(zip("✔✘↷⊘‖▶⚙⏳·", "+x>-=>*~.", strict=True)) | {"…": "...", "→": "->"}
 """What stands for our signs on a terminal that does not know them."""
@@ -156,16 +155,10 @@ def run_cli(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except UnstuckError as error:
-        say(f"unstuck: {error.message}", err=True)
-        if error.hint:
-            verb = arguments[0] if arguments and arguments[0] not in RUNNING else "resume"
-            say(f"Hint: {error.hint.replace('`unstuck resume`', f'`unstuck {verb}`')}", err=True)
-        return error.exit_code
+        return _told(error, arguments)
     except Exception as error:  # noqa: BLE001  # the last resort: a fault of ours is told as one
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            say(f"unstuck: {error.filename or 'A file'} cannot be written: {error.strerror}.", err=True)
-            say("Hint: Make room or make it writable; `unstuck doctor` looks at both.", err=True)
-            return 1
+            return _told(unwritable(error.filename or "A file", error), arguments)
         import traceback  # noqa: PLC0415  # only for a fault of ours
 
         say(traceback.format_exc(), err=True)
@@ -175,6 +168,30 @@ def run_cli(arguments: Sequence[str]) -> int:
         )
         say("Hint: everything recorded so far stands; go on with `unstuck resume`.", err=True)
         return 1
+
+
+def _told(error: UnstuckError, arguments: Sequence[str]) -> int:
+    say(f"unstuck: {error.message}", err=True)
+    if error.hint:
+        say(f"Hint: {_fitting(error.hint, arguments[0] if arguments else '')}", err=True)
+    return error.exit_code
+
+
+def _fitting(hint: str, verb: str) -> str:
+    """Return a hint that speaks of going on with a run for a command that has none: the command itself is the way on."""
+    if RESUME not in hint or verb == "resume" or (verb in RUNNING and _is_begun()):
+        return hint
+    return hint.replace(STANDS, "").replace(RESUME, f"`unstuck {verb}`")
+
+
+def _is_begun() -> bool:
+    from unstuck import compose  # noqa: PLC0415  # only for a mistake
+
+    try:
+        ended = compose.look(Path.cwd()).state.ended
+    except (UnstuckError, OSError):
+        return False
+    return ended is None or ended.exit_code != 0
 
 
 def _print_anything() -> None:

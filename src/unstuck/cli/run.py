@@ -322,14 +322,11 @@ def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
 @contextmanager
 def _scratch(keep: Path | None) -> Iterator[Path]:
     """Make the scratch repository; remove it afterwards unless it is to be kept."""
-    if keep is not None:
-        if keep.exists() and any(keep.iterdir()):
-            raise BadUsage(f"{keep} is not empty.", hint="Name a folder that does not exist yet.")
-        yield _made(keep)
-        return
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        raise BadUsage(f"{keep} is not empty.", hint="Name a folder that does not exist yet.")
     with tempfile.TemporaryDirectory(prefix="unstuck-demo-") as folder:
         os.environ["XDG_STATE_HOME"] = folder  # its slots go with it, and its scripted failures teach no other run
-        yield _made(Path(folder) / "cart")
+        yield _made(keep or Path(folder) / "cart")
 
 
 def _closing(root: Path, *, kept: bool) -> str:

@@ -58,11 +58,10 @@ def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
     with _journal(repository := find(cwd)) as journal:
         runs = journal.runs()
-        if not runs or (run is not None and run not in runs):
-            raise BadUsage(
-                f"There is no run{f' {run}' if run else ''} in this repository.",
-                hint=f"Runs: {', '.join(runs[-5:]) or 'none'}.",
-            )
+        if not runs:
+            raise _no_run()
+        if run is not None and run not in runs:
+            raise BadUsage(f"There is no run {run} in this repository.", hint=f"Runs: {', '.join(runs[-5:])}.")
         return _view(repository, journal, run or runs[-1])
 
 
@@ -77,9 +76,13 @@ def all_runs(cwd: Path) -> tuple[View, ...]:
 def _journal(repository: Repository) -> Iterator[Store]:
     journal = open_to_look(repository)
     if journal is None:
-        raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+        raise _no_run()
     with closing(journal):
         yield journal
+
+
+def _no_run() -> BadUsage:
+    return BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
 
 
 def _view(repository: Repository, journal: Store, run: str) -> View:

@@ -78,13 +78,12 @@ def write_first_config(
         hint = "Edit it, or replace it with --force: the old one is kept beside it."
         raise BadUsage(f"{path} is there already.", hint=hint)
     stack = with_ci(detect(repository.root), repository.root)
-    stack, gates = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
+    stack, gates = proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
     text = config_text(agents_on_path(), stack, gates)
     if path.exists():
         path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
     put(path, text)
-    guards = any(gate.kept for gate in gates)
-    return FirstConfig(path=path, text=text, notes=stack.notes if guards else (*stack.notes, NO_GUARD))
+    return FirstConfig(path=path, text=text, notes=stack.notes if _guards(proof) else (*stack.notes, NO_GUARD))
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
@@ -113,16 +112,24 @@ def unproven(stack: Stack) -> Proof:
 
 
 def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
-    """Set a slot up and run the gates; where the set-up fails, with copies of what the user's checkout has instead."""
+    """Set a slot up and run the gates; where that fails or nothing guards, with copies of what the user's checkout has."""
     with first_checking_slot(repository) as slot, told_as_errors():
+        proof, notes = None, list[str]()
         try:
-            return _in_slot(repository, stack, slot, stopper, seen)
+            proof = _in_slot(repository, stack, slot, stopper, seen)
+            if not stack.setup or _guards(proof):
+                return proof
         except NotSetUp as error:
             said = one_line(error.failure.error or error.failure.summary, SAID_CHARS)
-            why = f"The set-up `{'; '.join(stack.setup)}` failed: {said}"
-            bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
-            bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(why, *bare.notes))
-            return _in_slot(repository, bare, slot, stopper, seen)
+            notes = [f"The set-up `{'; '.join(stack.setup)}` failed: {said}"]
+        bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
+        bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(*notes, *bare.notes))
+        as_it_is = _in_slot(repository, bare, slot, stopper, seen)
+        return as_it_is if proof is None or _guards(as_it_is) else proof
+
+
+def _guards(proof: Proof) -> bool:
+    return any(gate.kept for gate in proof[1])
 
 
 def _in_slot(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import read_config
-from unstuck.errors import BadUsage, CannotWrite, Unavailable, with_extra
+from unstuck.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.git import Repository
 from unstuck.journal import SqliteJournal, Store, journal_path, open_to_write
 from unstuck.process import host
@@ -42,7 +42,7 @@ def remember_store(repository: Repository, url: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{url or LOCAL}\n")
     except OSError as error:
-        raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint="Make it writable.") from error
+        raise unwritable(path, error) from error
 
 
 def open_for_run(repository: Repository, config: Config) -> Store:

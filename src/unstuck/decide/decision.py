@@ -10,6 +10,7 @@ from unstuck.decide.experience import PRICED, Experience, Weighed, weigh
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.tell import THE_END_OF
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
@@ -203,7 +204,7 @@ def _action(
         case "wait":
             elsewhere = policy.quota == "switch" and failure.kind in LIMITED
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
-            what = history.agent if KINDS[failure.kind].blame == "provider" else f"the end of this: {failure.summary}"
+            what = history.agent if KINDS[failure.kind].blame == "provider" else f"{THE_END_OF}{failure.summary}"
             return other or Wait(until=_until(failure, history, policy, taken), what=what)
 
 

@@ -79,7 +79,9 @@ OF_CHECKS = frozenset({
 """What a red check's output may make of it. Other words in it are the project's own."""
 
 
-AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?|\brefused\b|ECONNREFUSED")
+AT_HOME = re.compile(r"(?i)\blocalhost\b|\b127\.\d+\.\d+\.\d+|\b0\.0\.0\.0\b|\[?::1\]?")
+REFUSED = re.compile(r"(?i)\brefused\b|ECONNREFUSED")
+"""What the last line of a trace need not say again: "fetch failed"."""
 ONLY_ASKS = re.compile(
     r"(?:curl|wget|https?|nc|ncat|telnet|psql|pg_isready|mysql|mysqladmin|redis-cli|mongosh|grpcurl|grep|jq|head|tail|test|\[|sleep)\s"
 )
@@ -263,7 +265,9 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = BY_CHECK[result.kind]
-    if found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result.command):
+    if result.outside:
+        kind = Kind.NETWORK_ERROR
+    elif found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result):
         kind = found.kind
     said = error_of(read(text, formatter=result.kind == "format"), text)
     said = one_line(said, MESSAGE_CHARS)
@@ -311,11 +315,13 @@ def _listed(remarks: Sequence[Remark]) -> str:
     return one_line(f"{remarks[0]}{more}", SUMMARY_CHARS)
 
 
-def _of_the_work(found: Diagnosis, command: str) -> bool:
+def _of_the_work(found: Diagnosis, result: CheckResult) -> bool:
     """Whether what a check misses is the work's to bring: a script that it names itself, or a server on this machine that it starts."""
-    scripts = {word for part in parts(command) for word in part.split()[1:] if SCRIPT.search(word)}
-    only_asks = all(map(ONLY_ASKS.match, parts(command)))
-    refused = found.kind is Kind.NETWORK_ERROR and AT_HOME.search(found.message) is not None
+    calls = parts(result.command)
+    scripts = {word for call in calls for word in call.split()[1:] if SCRIPT.search(word)}
+    only_asks = all(map(ONLY_ASKS.match, calls))
+    at_home = AT_HOME.search(found.message) or REFUSED.search(result.ended.tail)
+    refused = found.kind is Kind.NETWORK_ERROR and at_home is not None
     return not scripts.isdisjoint(dict(found.names).values()) or (refused and not only_asks)
 
 

@@ -90,6 +90,7 @@ _GONE = re.compile(
     r"|Cannot find module '(?P<file>[^'\n]+)'|[\w.] is not a function|\w is not defined"
     r"|does not provide an export named '\w+'|NotImplementedError"
 )
+"""What a test names that is not there, every place of it: a diagnosis tells the decisive one, and not which the plan speaks of."""
 
 
 def reason(output: str, expected: Iterable[str] = ()) -> Reason:

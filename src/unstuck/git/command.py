@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from unstuck.errors import CannotWrite, GitFailed, Unavailable
+from unstuck.errors import GitFailed, Unavailable, unwritable
 
 QUIET_CONFIG = (
     "core.hooksPath=/dev/null",
@@ -139,12 +139,12 @@ def shown(text: str) -> str:
 
 
 @contextmanager
-def writing(path: Path, hint: str) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
     """Say which file of ours cannot be written, and what to do about it."""
     try:
         yield
     except OSError as error:
-        raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint=hint) from error
+        raise unwritable(path, error) from error
 
 
 AT_A_PIPE = 1.0

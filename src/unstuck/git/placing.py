@@ -1,6 +1,5 @@
 """Edge: Put into a worktree what git does not carry: copies of, or links to, the user's ignored and untracked files."""
 
-import errno
 import fcntl
 import glob
 import json
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.errors import NO_ROOM, BadUsage, CannotWrite
 from unstuck.git.command import Git, shown
 
 FICLONE = 0x40049409
@@ -21,7 +20,6 @@ FICLONE = 0x40049409
 
 INCLUDE_FILE = ".worktreeinclude"
 NEVER = frozenset({".git", ".unstuck"})
-DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +88,7 @@ class Placing:
                 _relocate(copy, source, target)
                 copy.rename(target)
         except OSError as error:
-            if error.errno in DISK:
+            if error.errno in NO_ROOM:
                 raise CannotWrite(
                     f"{shown(name)} cannot be copied into {worktree}: {error.strerror}.",
                     hint="Make room, or take it out of `copy` in `[workspace]`.",

@@ -87,7 +87,7 @@ class Repository:
     def exclude_ours(self) -> None:
         """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
         path = self.common_dir / "info" / "exclude"
-        with writing(path, "Make it writable and try again."):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a+b") as file:
                 file.seek(0)
@@ -170,7 +170,7 @@ def slots_folder(repository: Repository, configured: str = "") -> Path:
         name, there = "", ""
     if there != here:
         name = f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', repository.root.name)[:40]}-{secrets.token_hex(4)}"
-        with writing(known, "Make it writable and try again."):
+        with writing(known):
             known.parent.mkdir(parents=True, exist_ok=True)
             known.write_text(f"{name} {here}\n")
     return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS

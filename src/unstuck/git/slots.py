@@ -25,7 +25,6 @@ from unstuck.git.repository import OURS, OWNER, Repository
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
 
-NO_ROOM = "Make room and go on with `unstuck resume`."
 MOST_ROUNDS = 100
 """Files that hide each other, one below the other; more is a process that makes them anew all the time."""
 
@@ -322,13 +321,13 @@ class Slot:
             beside.unlink(missing_ok=True)
 
     def _begin(self) -> None:
-        with writing(self._note, NO_ROOM):
+        with writing(self._note):
             self._note.parent.mkdir(parents=True, exist_ok=True)
             self._preparing.touch()
 
     def _save(self, prepared: Prepared) -> None:
         self.lender.prepared[self.number] = prepared
-        with writing(self._note, NO_ROOM):
+        with writing(self._note):
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
             if self._preparing.exists():  # without the old one a rename is quick: nothing is written at once

@@ -164,7 +164,7 @@ class Homecoming:
                 shlex.join(["pick", commit, *_known_by(message)]),
             ]
         path = self.repository.ours / "commits.sh"
-        with writing(path, "Make room and try again."):
+        with writing(path):
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
             path.chmod(0o755)
@@ -304,7 +304,7 @@ FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
     """Note what is about to happen in the user's checkout; the note outlives a crash and nothing else."""
     note = _note(repository)
-    with writing(note, "Make room and go on with `unstuck resume`."):
+    with writing(note):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps({"head": head, "target": target}))
     yield

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.errors import BadUsage, CannotWrite, unwritable
 from unstuck.hook import jsonc
 from unstuck.hook.heads import root_of
 from unstuck.shipped import shipped, shipped_toml
@@ -261,7 +261,7 @@ def carry_out(edit: Edit) -> Path | None:
             shutil.copymode(path, new)
         new.replace(path)
     except OSError as error:
-        raise CannotWrite(f"{path} cannot be written: {error.strerror}.", hint="Make it writable.") from error
+        raise unwritable(path, error) from error
     return backup
 
 

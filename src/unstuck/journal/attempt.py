@@ -124,6 +124,8 @@ class CheckResult:
     """Why it holds though it is red: it was red on the base as well, or this task is meant to make it so."""
     idle: str = ""
     """Why it says nothing about the work."""
+    outside: bool = False
+    """All that is red is a server that does not answer, and that no work brings."""
     tests: tuple[str, ...] = ()
     """The failing tests, as far as their runner names them; of several runs, those that always failed."""
     counts: Counts | None = None

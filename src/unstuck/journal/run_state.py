@@ -41,6 +41,7 @@ from unstuck.journal.task_state import (
     operated,
     reached,
     reopened,
+    taken_up,
     unverified,
 )
 from unstuck.line import Stage
@@ -269,8 +270,8 @@ class RunState:
             self.began, self.halted, self.executions = at, "", 0
             self.breakers, self.signatures, self.trips = {}, {}, {}
             for task in [task for task in self.tasks.values() if task.status not in SETTLED]:
-                again = task.status == "stuck" and not unverified(task) and not awaits_approval(task)
-                self._put(reopened(task, hint=task.hint) if again else replace(task, fixes_before=len(task.fixes)))
+                again = _tried_again(task)
+                self._put(replace(task, fixes_before=len(task.fixes)) if again is task else again)
 
     def _after(self, event: LineEvent, entry: Entry) -> None:
         """Take in what a task's fact means for the run."""
@@ -378,8 +379,8 @@ class RunState:
                 self._settle_fixes(state.task.id)
 
     def _undo(self, undo: Undo) -> None:
-        for state in undo.states:
-            self._put(state)
+        for state in undo.states:  # whoever takes a skip back wants it done
+            self._put(_tried_again(state) if self.tasks[state.task.id].status == "skipped" else state)
         if undo.snapshot is not None and undo.task in self.tasks:
             state = self.tasks[undo.task]
             self._put(replace(reopened(state, hint=state.hint), seed=undo.snapshot, base=state.current.base))
@@ -400,6 +401,12 @@ class RunState:
             self.open[name] = None
             if not in_order:
                 self.open = dict.fromkeys(sorted(self.open, key=self.places.__getitem__))
+
+
+def _tried_again(task: TaskState) -> TaskState:
+    """Give a stuck task a fresh budget, unless only a person's word about its work is missing."""
+    again = task.status == "stuck" and not unverified(task) and not awaits_approval(task)
+    return taken_up(task, hint=task.hint) if again else task
 
 
 def fold(entries: Iterable[Entry]) -> RunState:

@@ -271,7 +271,8 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(sqlite3.DatabaseError):  # a full disk has ended the transaction by itself
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -290,7 +291,7 @@ def _set_aside(path: Path) -> Path:
 
 
 def _cannot_write(path: Path, error: Exception) -> CannotWrite:
-    then = "then `unstuck resume`: everything recorded so far stands" if path.exists() else "then try again"
     return CannotWrite(
-        f"The journal {path} cannot be used: {error}.", hint=f"Free some space or make its folder writable, {then}."
+        f"The journal {path} cannot be used: {error}.",
+        hint="Make room or make its folder writable, then `unstuck resume`: everything recorded so far stands.",
     )

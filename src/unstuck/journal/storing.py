@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.errors import CannotWrite, UnstuckError
+from unstuck.errors import CannotWrite, UnstuckError, unwritable
 from unstuck.git import Git, Repository
 from unstuck.journal.event import Request
 from unstuck.journal.run_state import RunState, fold
@@ -93,9 +93,7 @@ def show_store(home: Path, store: Path) -> None:
                 home.mkdir(parents=True, exist_ok=True)
                 (home / name).symlink_to(os.path.relpath(store / name, home))
     except OSError as error:
-        raise CannotWrite(
-            f"{home} cannot be written: {error.strerror}.", hint="Make room or make it writable, then `unstuck resume`."
-        ) from error
+        raise unwritable(home, error) from error
 
 
 def _has_owner(path: Path) -> bool:

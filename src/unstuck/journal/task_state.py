@@ -6,7 +6,7 @@ from typing import Literal
 
 from unstuck import decide
 from unstuck.agents import Usage
-from unstuck.diagnosis import AGENT_DOWN, Failure, Kind
+from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.journal.attempt import Changes, Outcome, Verdict
 from unstuck.journal.event import (
     Acted,
@@ -101,6 +101,14 @@ class AttemptState:
         if not red or self.outcome is None or self.outcome.ended.ending == "not_started":
             return False
         return self.outcome.end in ("", "done_claimed", "failed_claimed")
+
+    @property
+    def spared(self) -> bool:
+        """Whether only the surroundings kept a check from holding: the work is there, and a person may have mended them."""
+        met = (
+            self.met_by_check and self.verdict is not None and self.failure is not None and not any(self.failure.check)
+        )
+        return met and self.failure is not None and KINDS[self.failure.kind].blame == "environment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,8 +305,9 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
 
 def operated(state: TaskState, event: Operated) -> TaskState:
     if state.task.id in event.reopened:
-        again = reopened(state, hint=_hint(event.request))
-        return _continued(state, again) if event.request.verb == "answer" else again
+        verb, hint = event.request.verb, _hint(event.request)
+        again = taken_up(state, hint=hint) if verb in ("answer", "retry") else reopened(state, hint=hint)
+        return _continued(state, again) if verb == "answer" else again
     match event.request.verb:
         case "skip":
             return replace(state, status="skipped", question="", notes=(*state.notes, f"Skipped: {event.request.text}"))
@@ -347,6 +356,14 @@ def reopened(state: TaskState, *, hint: str) -> TaskState:
         modifications=state.modifications,
         amends=state.amends,
     )
+
+
+def taken_up(state: TaskState, *, hint: str) -> TaskState:
+    """Give the task a fresh budget; work of which only the surroundings kept a check from holding is there to go on with."""
+    again, last = reopened(state, hint=hint), state.attempts[-1] if state.attempts else None
+    if last is None or last.verdict is None or not last.spared:
+        return again
+    return replace(again, agent=last.agent, seed=last.verdict.tree, base=last.verdict.base)
 
 
 def reached(name: str, near: Callable[[str], Iterable[str]]) -> KeysView[str]:

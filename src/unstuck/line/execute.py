@@ -58,7 +58,9 @@ def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
     # It kept its work while others that its agent had asked for were done.
     waited = isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
-    base, tree = _carried(bench, task) if waited else (task.base, task.seed)
+    # Or while a person mended what its checks had met, perhaps by a commit.
+    spared = bool(task.attempts) and not task.tries and task.current.spared
+    base, tree = _carried(bench, task) if waited or spared else (task.base, task.seed)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
@@ -78,7 +80,7 @@ def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:
     merged = bench.workspace.merge(kept, tip)
     if isinstance(merged, str):
         return tip, merged
-    clash = f"What task {task.task.id} had done clashes with the tasks that it asked for"
+    clash = f"What task {task.task.id} had done clashes with what came meanwhile"
     told = f"{clash} ({', '.join(merged.files[:5])}): it begins anew. Its work is kept at {task.current.snapshot}."
     if told not in task.notes:
         bench.record.note(told, task.task.id)

@@ -89,9 +89,10 @@ def take_plan(operations: Operations, plan: Plan, redactor: journal.Redactor, *,
     if not change:
         return
     if not accepted:
+        again = f"unstuck run {shlex.quote(plan.path)}"
         raise BadUsage(
             f"The plan changed since the run began ({change}).",
-            hint="Go on with the new text: add --accept-plan-change. Begin anew: add --fresh.",
+            hint=f"Go on with the new text: `{again} --accept-plan-change`. Begin anew: `{again} --fresh`.",
         )
     for name in (*change.changed, *change.removed):
         operations.put_away(name)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.errors import BadUsage, CannotWrite, unwritable
 from unstuck.git import DRAFT
 from unstuck.tell import visible
 
@@ -138,7 +138,7 @@ class DiskDesk:
             with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(visible(text))
         except OSError as error:
-            raise _no_room(path, error) from error
+            raise unwritable(path, error) from error
 
     def read(self, path: Path) -> str | None:
         try:
@@ -157,17 +157,10 @@ def put(path: Path, text: str) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
-        raise _no_room(path, error) from error
+        raise unwritable(path, error) from error
 
 
 def sweep(*homes: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
     for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
         part.unlink(missing_ok=True)
-
-
-def _no_room(path: Path, error: OSError) -> CannotWrite:
-    return CannotWrite(
-        f"{path} cannot be written: {error.strerror}.",
-        hint="Free some space or make the folder writable, then `unstuck resume`: everything recorded so far stands.",
-    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.diagnosis import Kind
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.errors import BadUsage, unwritable
 from unstuck.remedies.learning import LATEST, Counts, Lessons, Seen
 
 
@@ -39,9 +39,7 @@ def change_lessons(path: Path, change: Callable[[Lessons], Lessons], seen: Seen 
             recent = [*read_recent(path), *([seen] if seen else [])][-LATEST:]
             _write(path, _object(change(read_lessons(path)), recent))
     except OSError as error:
-        raise CannotWrite(
-            f"{path} cannot be written: {error.strerror}.", hint="Make room or make it writable."
-        ) from error
+        raise unwritable(path, error) from error
 
 
 def export_lessons(path: Path) -> str:

@@ -452,7 +452,8 @@ def blanks(s: Situation) -> dict[str, str]:
         "call": s.call.line if s.is_command else s.call.tool,
         "tool": s.call.tool or (s.call.words or ("",))[0],
         "path": where or (asked.text if asked else ""),
-        "host": host(s),
+        "host": host(s)
+        or (f"the server that `{s.call.line}` asks" if s.call.line and s.kind == Kind.NETWORK_ERROR else ""),
         "port": f"port {taken}" if taken else "",
         "package": f"{named}, which the project's own {home} does not have" if home else named,
         "env": variable(s),

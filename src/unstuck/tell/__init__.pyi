@@ -30,6 +30,7 @@ from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
 from unstuck.tell.report import vouched as vouched
 from unstuck.tell.text import ESCAPES as ESCAPES
+from unstuck.tell.text import THE_END_OF as THE_END_OF
 from unstuck.tell.text import counted as counted
 from unstuck.tell.text import one_line as one_line
 from unstuck.tell.text import quoted as quoted

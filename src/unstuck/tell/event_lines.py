@@ -51,6 +51,8 @@ def _sentence(event: journal.Event) -> str:
 
 def _session_ended(event: journal.SessionEnded) -> str:
     ended = event.outcome.ended
+    if ended.ok and not ended.seconds and ended.tail:
+        return ended.tail  # nobody was called, and that says why
     words = shipped_toml("telling")
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
     told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {words['ends'].get(end, end)}"

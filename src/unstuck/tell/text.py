@@ -67,12 +67,15 @@ def waits(what: str, until: float, now: float | None = None) -> str:
         unit, name = next((one for one in UNITS if until - now >= one[0]), (1, "s"))
         left = f" (in {(until - now) / unit:.0f} {name})"
     told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
-    return f"{told} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then goes on in the same session"
+    then = "tries again" if what.startswith(THE_END_OF) else "goes on in the same session"
+    return f"{told} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then {then}"
 
 
 DAY = 86400
 UNITS = ((DAY, "d"), (3600, "h"), (60, "min"))
 WHAT_CHARS = 40
+THE_END_OF = "the end of this: "
+"""How a wait is told that is for no agent: whoever met it, a check or a session, tries again."""
 LATEST = 250_000_000_000.0
 """Some day in the year 9892: a stated reset may be nonsense (no number, which is why 0 comes first), and later ones are no dates any more."""
 

@@ -137,14 +137,15 @@ def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], look: _Look
     """Say what one stack proposes; its fallbacks only for kinds that no other has."""
     row = look.row(folder, chain)
     needs = python_needs(folder, chain, row.manager if row else "") if chain.checking else None
-    places = _places(folder, row if look.set_up else None, row) | {"tests": _folder_of_tests(folder, chain)}
+    taken = row if look.set_up else None
+    places = _places(folder, taken, row) | {"tests": _folder_of_tests(folder, chain)}
     lines: dict[CheckKind, list[str]] = {}
     for gate in chain.gate:
         if gate.fallback and (gate.kind in kinds or lines.get(gate.kind)):
             continue
         if gate.scripts:
             lines.setdefault(gate.kind, []).extend(_scripts(folder, gate, places))
-        elif shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, row):
+        elif shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, taken):
             lines.setdefault(gate.kind, []).append(gate.line.format(**places).rstrip())
     proposals = tuple(Proposal(stack=chain.name, kind=kind, lines=tuple(some)) for kind, some in lines.items() if some)
     shown = bool(proposals or chain.shows) and (chain.name != "node" or _package(folder) is not None)

@@ -232,7 +232,12 @@ def narrowed(checks: Sequence[Check], files: Collection[str]) -> Check | None:
 
 def _says(run: CheckResult) -> object:
     """Return what two runs must have in common to say the same."""
-    return run.ended.exit_code, frozenset(run.tests) or _PASSING.sub("N", run.ended.tail)
+    return run.ended.exit_code, frozenset(run.tests) or steady(run.ended.tail)
+
+
+def steady(text: str) -> str:
+    """Return what was said without what differs between two runs that say the same."""
+    return _PASSING.sub("N", text)
 
 
 def _from_the_root(ended: Ended, slot: str) -> Ended:

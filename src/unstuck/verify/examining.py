@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unstuck.decide import done_by_others, patch_marks
+from unstuck.diagnosis import Evidence, Kind, read
 from unstuck.journal import CheckResult, Remark, Verdict
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import is_plain_run
 from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
-from unstuck.verify.change import GRAVITY, found, rule_of
+from unstuck.verify.change import GRAVITY, found, pattern, rule_of
 from unstuck.verify.change_audit import look_at
-from unstuck.verify.checks import Site, begun_aside, check_on, hindered, is_test_run
+from unstuck.verify.checks import Site, begun_aside, check_on, hindered, is_test_run, steady
 from unstuck.verify.exam import AS_ASKED, Exam, judge_all
 from unstuck.verify.probing import PROBES, RED, fails_rightly, new_tests_fail, not_red
 
@@ -105,9 +106,34 @@ def _run_checks(exam: Exam) -> None:
 def _own(exam: Exam, check: Check) -> CheckResult:
     """Run a check of the task's own: nothing excuses it, but the purpose of a [RED] task."""
     result = exam.now(check)
-    red = result.status == "fail" and not result.ended.ok and not result.flaky
-    asked = red and RED in exam.task.markers and is_plain_run(result.command) and fails_rightly(exam, result)
-    return replace(result, although=AS_ASKED) if asked else result
+    if result.status != "fail" or result.ended.ok or result.flaky:
+        return result
+    if RED in exam.task.markers and is_plain_run(result.command) and fails_rightly(exam, result):
+        return replace(result, although=AS_ASKED)
+    return replace(result, outside=_outside(exam, check, result))
+
+
+def _outside(exam: Exam, check: Check, result: CheckResult) -> bool:
+    """Whether all that is red is a server that does not answer: one that nobody writes, or that the base misses as well, now.
+
+    The base is without the work, so no session repairs what it meets, unless the task is to bring that server.
+    """
+    met = _complaints(result)
+    diagnoses = [exam.bench.judge.diagnose(Evidence(stdout=said, exit_code=1)) for _, said in met]
+    if any(one is None or one.kind is not Kind.NETWORK_ERROR for one in diagnoses):
+        return False
+    if all(pattern("judge", "services").search(said) for _, said in met):
+        return True
+    if pattern("judge", "serves").search(f"{exam.task.title}\n{exam.task.body}"):
+        return False
+    on_base = _complaints(exam.site.run(check, exam.subject.base))
+    return {(name, steady(said)) for name, said in met} <= {(name, steady(said)) for name, said in on_base}
+
+
+def _complaints(result: CheckResult) -> list[tuple[str, str]]:
+    """List what a red run says of each test that failed, or else all that it says."""
+    failed = [(one.label, one.message) for one in read(result.ended.tail).failures]
+    return failed or [("", result.ended.tail)]
 
 
 def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[CheckResult, *tuple[Remark, ...]]:

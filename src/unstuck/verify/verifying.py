@@ -24,6 +24,7 @@ from unstuck.tools import manifest_files
 from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
+CHECKED_AGAIN = "The work of attempt {} is there: only its checks are run again."
 BASE = "base"
 """The log's name for checks before any task."""
 NOTHING_TO_RUN = "An agent is called, because no check can say whether there is anything to do."
@@ -78,17 +79,20 @@ def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
         bench.workspace.prepare(slot, attempt.base, attempt.tree)
         return Classified(task=name, failure=failure)
     only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
-    if attempt.sessions or not (only_checks or _split_before(task)):
+    there = _work_is_there(task)
+    if attempt.sessions or not (only_checks or there or _split_before(task)):
         return run_session(bench, task, slot)
     bench.workspace.prepare(slot, attempt.base, attempt.tree)
-    tree = bench.workspace.tree_of(attempt.base)
+    if there is not None and not task.hint:  # what a person says is for the agent, unless the checks pass without it
+        return SessionEnded(task=name, outcome=there)
+    tree = attempt.tree if there and attempt.tree else bench.workspace.tree_of(attempt.base)
     subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
     try:
         verdict = bench.dispatcher.verify(subject, slot, bench.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     if verdict.status == "pass":
-        return SessionEnded(task=name, outcome=Outcome(ended=NO_AGENT_NEEDED, claim="done"))
+        return SessionEnded(task=name, outcome=there or Outcome(ended=NO_AGENT_NEEDED, claim="done"))
     red = [result.command for result in verdict.results if result.status == "fail"]
     _note(bench, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
     return run_session(bench, task, slot)
@@ -110,6 +114,15 @@ def _cannot_begin(bench: Bench, task: TaskState, slot: int) -> Failure | None:
         if failure is not None:
             return replace(failure, check=(gate.kind, shown.command))
     return None
+
+
+def _work_is_there(task: TaskState) -> Outcome | None:
+    """Return how the session ended whose work waits for nothing but its checks: a person was asked about what these met."""
+    before = task.attempts[-2] if len(task.attempts) > 1 and task.current.number == task.epoch_from + 1 else None
+    if before is None or not before.spared or before.outcome is None or task.current.tree is None:
+        return None
+    ended = replace(NO_AGENT_NEEDED, tail=CHECKED_AGAIN.format(before.number))
+    return replace(before.outcome, ended=ended, cost_usd=None, usage=None, session="")
 
 
 def _split_before(task: TaskState) -> bool:
