@@ -140,12 +140,12 @@ def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Projec
 @pytest.mark.parametrize(
     "manifest",
     [
-        ("requirements.txt", ""),
+        ("requirements.txt", "--no-index\n"),
         ("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n"),
     ],
-    ids=["works", "fails"],
+    ids=["out-of-reach", "broken"],
 )
-def test_tests_whose_runner_no_set_up_installs_guard_by_the_one_that_is_there(
+def test_tests_whose_runner_no_set_up_can_install_guard_by_the_one_that_is_there(
     stranger: Project, manifest: tuple[str, str]
 ) -> None:
     stranger.file(*manifest)
