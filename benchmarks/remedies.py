@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.faults import calls, everyday, places, proofs, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose.remedying import Surgery, make_call
+from unstuck.compose.remedying import RemedyPlanner, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.ports import Done
@@ -79,7 +79,7 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
         before = fingerprint(base)
         cwd = _folder(box, fault)
         tools = _tools(fault)
-        surgery = Surgery(
+        planner = RemedyPlanner(
             cwd=cwd, root=workspace_root(cwd), catalog=read_catalog(), lessons=Lessons(), env=fault.env or None,
             preferences=Preferences(
                 allow=fault.allow, timeout=STEP_SECONDS, mirrors=fault.mirrors, prefer_mirrors=bool(fault.mirrors)
@@ -89,8 +89,8 @@ def heal(make: Callable[[Box], Fault], base: Path) -> Healed:
         if diagnosis is None:
             raise BenchBroken(f"{fault.name}: the failing call did not fail: {evidence.stdout[-300:]}")
         call = make_call(evidence, tools=tools, args=fault.args, schema=fault.schema)
-        plan = surgery.plan(diagnosis, call, tools)
-        walked = surgery.run(plan, lent={name: _lend(tool) for name, tool in fault.lent.items()})
+        plan = planner.plan(diagnosis, call, tools)
+        walked = planner.run(plan, lent={name: _lend(tool) for name, tool in fault.lent.items()})
         worked = walked.recovery
         way = next((one for one in plan.strategies if worked and one.strategy == worked.strategy), None)
         return Healed(

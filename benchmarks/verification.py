@@ -82,9 +82,9 @@ def _make(root: Path, seconds: float) -> None:
     }
     for name, text in files.items():
         (root / name).write_text(text)
-    author = {"GIT_AUTHOR_NAME": "Bench", "GIT_AUTHOR_EMAIL": "bench@example.org"}
+    author = {"GIT_AUTHOR_NAME": "Kit", "GIT_AUTHOR_EMAIL": "bench@example.org"}
     author |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in author.items()}
     for line in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "Start"]):
         subprocess.run(["git", *line], cwd=root, check=True, env={**os.environ, **author})
-    for name, value in (("user.name", "Bench"), ("user.email", "bench@example.org")):
+    for name, value in (("user.name", "Kit"), ("user.email", "bench@example.org")):
         subprocess.run(["git", "config", name, value], cwd=root, check=True)

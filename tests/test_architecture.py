@@ -23,6 +23,8 @@ from unstuck.decide.profile_files import profiles
 from unstuck.diagnosis.kinds import KINDS, Kind
 
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
+RIDDLES = {"bench", "benches", "deed", "deeds", "desk", "practice", "standing", "surgery", "ways"}
+"""Names that the code had, and that told nobody what they name."""
 ROOTS = ("compose", "cli", "hook", "library", "mcp", "web")
 """Where edges are put together: the composition root, and the faces on it."""
 LIBRARY = {"most_decisions_of_lineage", "compile_catalog", "table"}
@@ -51,7 +53,7 @@ def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() ->
 
 SAME_STAGE = {("line", "verify"), ("verify", "line"), ("fleet", "line"), ("fleet", "verify")}
 """Verification is a stage of the line, with a room of its own; both know ports and nothing behind them. A fleet does what
-the line does, on another machine: it is handed a workbench, as the stages are."""
+the line does, on another machine: it is handed a kit, as the stages are."""
 
 
 def test_a_room_is_entered_by_its_door() -> None:
@@ -103,6 +105,22 @@ def test_a_folder_a_module_and_a_function_fit_in_the_head() -> None:
 def test_no_two_modules_have_the_same_name() -> None:
     names = Counter(module.path.name for module in MODULES.values() if not module.path.name.startswith("__"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_names_say_what_a_thing_is_to_someone_who_has_not_read_it() -> None:
+    told = {
+        (module.name, word)
+        for module in MODULES.values()
+        for node in module.nodes
+        for name in (
+            getattr(node, "id", ""),
+            getattr(node, "name", ""),
+            getattr(node, "arg", ""),
+            getattr(node, "attr", ""),
+        )
+        for word in RIDDLES.intersection(re.findall(r"[a-z]+", re.sub(r"(?<!^)(?=[A-Z])", "_", name or "").lower()))
+    }
+    assert told - {("unstuck.cli.reference", "bench")} == set(), "the command's own name is the exception"
 
 
 def test_a_module_does_no_work_at_import() -> None:

@@ -166,5 +166,5 @@ def test_the_page_of_policies_is_made_from_the_data() -> None:
 def test_every_chain_is_documented_as_it_is() -> None:
     text = (ROOT / "docs" / "reference" / "remedies.md").read_text(encoding="utf-8")
     for name, chain in read_catalog().chains.items():
-        ways = [f"`{way.name}` {way.confidence:g}" for way in chain.ways]
+        ways = [f"`{way.name}` {way.confidence:g}" for way in chain.strategies]
         assert f"| `{name}` | {' → '.join([*ways, f'`ask_user` {chain.ask_confidence:g}'])} |" in text

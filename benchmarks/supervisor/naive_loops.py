@@ -17,7 +17,7 @@ OUTPUT = 3000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class OwnFiles:
     """What the loops work with."""
 
     world: World
@@ -56,57 +56,57 @@ def ask(task: Task) -> str:
     )
 
 
-def none(desk: Desk) -> list[str]:
+def none(own_files: OwnFiles) -> list[str]:
     """Give every task to the agent once and believe what it says."""
     done = []
-    for task in desk.tasks.values():
-        if desk.session(ask(task)):
+    for task in own_files.tasks.values():
+        if own_files.session(ask(task)):
             done.append(task.id)
-        desk.commit(task)
+        own_files.commit(task)
     return done
 
 
-def loop(desk: Desk) -> list[str]:
+def loop(own_files: OwnFiles) -> list[str]:
     """Repeat the same words until the agent has ticked everything off."""
-    plan = desk.repository / "tasks.md"
-    for _ in range(ROUNDS * len(desk.tasks)):
+    plan = own_files.repository / "tasks.md"
+    for _ in range(ROUNDS * len(own_files.tasks)):
         if "- [ ]" not in plan.read_text(encoding="utf-8"):
             break
-        desk.session(
+        own_files.session(
             "Do the next open item of tasks.md, tick it off, commit. Say ALL_TASKS_COMPLETE when none is left."
         )
-    desk.run("git", "add", "-A")
-    desk.run("git", "commit", "-q", "-m", "chore: the rest")
+    own_files.run("git", "add", "-A")
+    own_files.run("git", "commit", "-q", "-m", "chore: the rest")
     return re.findall(r"^- \[x\] (\d+\.\d+)", plan.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def retry(desk: Desk) -> list[str]:
+def retry(own_files: OwnFiles) -> list[str]:
     """Check with the task's own command; try up to three times, each told the output of the one before."""
     done = []
-    for task in desk.tasks.values():
+    for task in own_files.tasks.values():
         brief = ask(task)
         for _ in range(TRIES):
-            desk.session(brief)
-            code, output = desk.run("bash", "-c", task.verify)
+            own_files.session(brief)
+            code, output = own_files.run("bash", "-c", task.verify)
             if code == 0:
                 done.append(task.id)
-                desk.commit(task)
+                own_files.commit(task)
                 break
             brief = f"{ask(task)}\nThe check failed:\n{output}\n"
         else:
-            desk.run("git", "reset", "-q", "--hard")
-            desk.run("git", "clean", "-fdq")
+            own_files.run("git", "reset", "-q", "--hard")
+            own_files.run("git", "clean", "-fdq")
     return done
 
 
-MODES: Mapping[str, Callable[[Desk], list[str]]] = {"none": none, "loop": loop, "retry": retry}
+MODES: Mapping[str, Callable[[OwnFiles], list[str]]] = {"none": none, "loop": loop, "retry": retry}
 
 
 def main(mode: str, folder: str) -> None:
     """Run a plan in a trial's repository; print the tasks that are said to be done."""
     world = load(Path(folder))
-    desk = Desk(world=world, tasks=read(HOME / world.project).tasks, repository=Path(world.repository))
-    sys.stdout.write("DONE " + " ".join(MODES[mode](desk)) + "\n")
+    own_files = OwnFiles(world=world, tasks=read(HOME / world.project).tasks, repository=Path(world.repository))
+    sys.stdout.write("DONE " + " ".join(MODES[mode](own_files)) + "\n")
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ class Journal(Protocol):
         """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
 
 
-class Desk(Protocol):
+class OwnFiles(Protocol):
     """Our own files."""
 
     def put(self, path: Path, text: str) -> None:

@@ -28,7 +28,7 @@ from unstuck.journal import (
     fold,
     redactor,
 )
-from unstuck.line import PROBE, Bench, Here, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.line import PROBE, Here, Kit, Layout, Operations, Pool, Recorder, Stopper
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.plans import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
@@ -83,7 +83,7 @@ class FakeClock:
 
 
 class Paper:
-    """A desk that keeps nothing."""
+    """Files that keep nothing."""
 
     def put(self, path: Path, text: str) -> None:
         return None
@@ -182,7 +182,7 @@ class World:
                 RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=options, tasks=tuple(tasks))
             )
         stopper = Stopper(drain=0.0)
-        bench = Bench(
+        kit = Kit(
             run="r",
             record=record,
             workspace=self,
@@ -197,7 +197,7 @@ class World:
             guidance={},
             gates=(),
             layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
-            desk=Paper(),
+            own_files=Paper(),
             redactor=redactor({}),
             stop=stopper,
             clock=FakeClock(),
@@ -206,7 +206,7 @@ class World:
         )
         operations = Operations(record=record, journal=journal, workspace=self, stopper=stopper)
         pool = Pool(
-            bench=bench,
+            kit=kit,
             journal=journal,
             projections=self,
             operations=operations,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.compose.remedying import open_surgery
+from unstuck.compose.remedying import open_remedies
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import hear
 from unstuck.hook.memory import state_folder
@@ -238,11 +238,11 @@ def test_it_learns_from_the_next_call_which_way_worked(say: Say, scratch: Path) 
     ran(say, CLONE.replace("tool", "more"), NO_GIT, 127, session="s2")
     ran(say, "apt-get update", "E: Could not get lock", 100, session="s2")
     assert _tries(scratch)["manual_installation"] == (1, 0)
-    assert {tool for _, _, _, tool in open_surgery(scratch).lessons.counts} == {"git"}, "by the program that failed"
+    assert {tool for _, _, _, tool in open_remedies(scratch).lessons.counts} == {"git"}, "by the program that failed"
 
 
 def _tries(root: Path) -> dict[str, tuple[int, int]]:
-    counts = open_surgery(root).lessons.counts
+    counts = open_remedies(root).lessons.counts
     return {strategy: (one.tries, one.successes) for (_, strategy, _, _), one in counts.items()}
 
 

@@ -22,8 +22,8 @@ def worktree(scratch: Path) -> Path:
     return path
 
 
-def step(deed: Shell | WriteFile | MakeFolder | Remove, **expects: tuple[str, ...]) -> Step:
-    return Step(action="Do it", deed=deed, expected="It is done", expects=Expects(**expects))  # type: ignore[arg-type]  # names of lists
+def step(operation: Shell | WriteFile | MakeFolder | Remove, **expects: tuple[str, ...]) -> Step:
+    return Step(action="Do it", operation=operation, expected="It is done", expects=Expects(**expects))  # type: ignore[arg-type]  # names of lists
 
 
 def test_a_lock_that_a_dead_git_left_in_the_worktree_is_removed(scratch: Path, worktree: Path) -> None:
@@ -145,7 +145,7 @@ def test_what_a_failed_way_wrote_is_taken_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "expects", "why"),
+    ("operation", "expects", "why"),
     [
         (Shell(argv=("true",)), {"exists": ("nowhere",)}, "nowhere does not exist"),
         (Shell(argv=("false",)), {}, "exit code 1"),
@@ -155,8 +155,8 @@ def test_what_a_failed_way_wrote_is_taken_back(tmp_path: Path) -> None:
     ids=["promise", "exit", "hang", "missing"],
 )
 def test_a_step_that_does_not_keep_its_promise_has_failed(
-    tmp_path: Path, deed: Shell, expects: dict[str, tuple[str, ...]], why: str
+    tmp_path: Path, operation: Shell, expects: dict[str, tuple[str, ...]], why: str
 ) -> None:
-    done = LocalToolbox(cwd=tmp_path, root=tmp_path).use(step(deed, **expects))
+    done = LocalToolbox(cwd=tmp_path, root=tmp_path).use(step(operation, **expects))
     assert not done.ok
     assert why in done.because

@@ -83,13 +83,13 @@ def scripts(way: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("category", SEED)
 def test_a_chain_is_the_seeds_word_for_word(category: str) -> None:
     chain = CATALOG.chains[category]
-    said = [f"{way.name} {way.confidence}" for way in chain.ways] + [f"{ASK} {chain.ask_confidence}"]
+    said = [f"{way.name} {way.confidence}" for way in chain.strategies] + [f"{ASK} {chain.ask_confidence}"]
     assert said == SEED[category]
 
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_kind_has_a_chain_of_at_most_four_ways_that_never_repeats(kind: Kind) -> None:
-    names = [way.name for way in CATALOG.chain(kind).ways]
+    names = [way.name for way in CATALOG.chain(kind).strategies]
     assert len(names) <= MOST_AUTOMATED
     assert len(set(names)) == len(names)
     assert ASK not in names
@@ -665,7 +665,7 @@ def words_of(scripts: list[str]) -> list[list[str]]:
 
 def steps_of(made: Plan) -> list[tuple[str, Any]]:
     return [
-        (told.call.args["script"], told.step.deed)
+        (told.call.args["script"], told.step.operation)
         for way in made.strategies
         for told in way.steps
         if "script" in told.call.args
@@ -686,9 +686,9 @@ def test_hostile_names_never_become_code(evil: str) -> None:
         recovery(situation("resource_busy", "", "git add .", around=ROOT._replace(lock=Lock(path=evil, inside=True, held=False, age=60))), Lessons()),
     ]  # fmt: skip
     steps = [one for each in made for one in steps_of(each)]
-    for (script, deed), words in zip(steps, words_of([script for script, _ in steps]), strict=True):
-        argv = list(getattr(deed, "argv", ())) or shlex.split(script)
-        env = [f"{key}={value}" for key, value in getattr(deed, "env", {}).items()]
+    for (script, operation), words in zip(steps, words_of([script for script, _ in steps]), strict=True):
+        argv = list(getattr(operation, "argv", ())) or shlex.split(script)
+        env = [f"{key}={value}" for key, value in getattr(operation, "env", {}).items()]
         assert words == (["env", *env] if env else []) + argv
 
 
@@ -696,9 +696,9 @@ def test_nothing_of_a_failure_stands_in_the_text_of_a_fixed_script() -> None:
     """`bash -c` of ours gets constants; what varies comes in as arguments behind it."""
     evil = "MARKER$(x)"
     made = recovery(situation("network_error", evil, f"curl {shlex.quote('http://h/' + evil)}"), Lessons())
-    for _, deed in steps_of(made):
-        if getattr(deed, "argv", ())[:2] == ("bash", "-c"):
-            assert "MARKER" not in deed.argv[2]
+    for _, operation in steps_of(made):
+        if getattr(operation, "argv", ())[:2] == ("bash", "-c"):
+            assert "MARKER" not in operation.argv[2]
 
 
 def test_a_plan_is_json_whatever_the_failure_says() -> None:

@@ -12,7 +12,7 @@ CHAINS = read_catalog().chains
 def lived(lessons: Lessons, works: str, times: int, context: str = "python") -> Lessons:
     """Walk the timeout chain as a real walk does, in a world in which one way works."""
     for _ in range(times):
-        for way in order(CHAINS["timeout"].ways, "timeout", context, lessons):
+        for way in order(CHAINS["timeout"].strategies, "timeout", context, lessons):
             lessons = lessons.after("timeout", way.name, context, worked=way.name == works)
             if way.name == works:
                 break
@@ -20,13 +20,13 @@ def lived(lessons: Lessons, works: str, times: int, context: str = "python") -> 
 
 
 def first(lessons: Lessons, context: str = "python") -> str:
-    return order(CHAINS["timeout"].ways, "timeout", context, lessons)[0].name
+    return order(CHAINS["timeout"].strategies, "timeout", context, lessons)[0].name
 
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_without_evidence_the_listed_order_stands(name: str) -> None:
     chain = CHAINS[name]
-    assert order(chain.ways, name, "", Lessons()) == chain.ways
+    assert order(chain.strategies, name, "", Lessons()) == chain.strategies
 
 
 def test_the_order_swaps_after_three_tries_of_each_and_not_before() -> None:
@@ -59,14 +59,14 @@ def test_of_two_ways_that_work_as_often_the_one_that_takes_less_goes_first(
     for _ in range(ENOUGH):
         for name, (seconds, cost) in (("fix_syntax", listed), ("use_simpler_command", other)):
             lessons = lessons.after("syntax_error", name, "", worked=True, seconds=seconds, cost=cost)
-    assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == leads
+    assert order(CHAINS["syntax_error"].strategies, "syntax_error", "", lessons)[0].name == leads
 
 
 def test_one_way_alone_never_changes_the_order() -> None:
     lessons = Lessons()
     for _ in range(50):
         lessons = lessons.after("syntax_error", "use_simpler_command", "", worked=True)
-    assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == "fix_syntax"
+    assert order(CHAINS["syntax_error"].strategies, "syntax_error", "", lessons)[0].name == "fix_syntax"
 
 
 def test_a_higher_confidence_further_down_is_no_evidence() -> None:
@@ -75,7 +75,7 @@ def test_a_higher_confidence_further_down_is_no_evidence() -> None:
     for _ in range(ENOUGH):
         for name in ("fix_syntax", "use_simpler_command"):
             lessons = lessons.after("syntax_error", name, "", worked=True)
-    assert order(CHAINS["syntax_error"].ways, "syntax_error", "", lessons)[0].name == "fix_syntax"
+    assert order(CHAINS["syntax_error"].strategies, "syntax_error", "", lessons)[0].name == "fix_syntax"
 
 
 def test_a_context_counts_by_itself_once_it_has_enough() -> None:
@@ -150,7 +150,9 @@ def test_preferences_are_proposed_and_never_assumed() -> None:
     told = proposals(lessons)
     assert any("never" in one and "manual_installation" in one for one in told)
     assert any('allow = "caution"' in one for one in told)
-    assert order(CHAINS["command_not_found"].ways, "command_not_found", "", lessons)[1].name == "manual_installation"
+    assert (
+        order(CHAINS["command_not_found"].strategies, "command_not_found", "", lessons)[1].name == "manual_installation"
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,13 @@ def made(*names: str, risks: Sequence[Risk] = ()) -> Plan:
     ways = []
     for place, name in enumerate(names):
         risk: Risk = risks[place] if risks else "safe"
-        step = Step(action=name, deed=Shell(argv=("true",)), expected="", risk=risk, again=True)
+        step = Step(action=name, operation=Shell(argv=("true",)), expected="", risk=risk, again=True)
         ways.append(
             Strategy(
                 strategy=name, confidence=0.9, iterations=1, steps=(Told(step=step, call=Rendered("run_bash", {})),)
             )
         )
-    asking = Told(step=Step(action="Ask", deed=Ask(), expected=""), call=Rendered(None, {}))
+    asking = Told(step=Step(action="Ask", operation=Ask(), expected=""), call=Rendered(None, {}))
     ways.append(Strategy(strategy=ASK, confidence=0.9, iterations=1, steps=(asking,)))
     return Plan(kind=Kind.TIMEOUT, chain="timeout", context="", strategies=tuple(ways))
 

@@ -17,7 +17,7 @@ from unstuck.decide import Policy, retell, rungs_of, stopping_point
 from unstuck.errors import BadUsage
 from unstuck.journal import Entry, iso, phase
 from unstuck.line import blocked
-from unstuck.tell import WORDS, causes, deed, escalation, lineage_text, page_of, vouched, weighed_text
+from unstuck.tell import WORDS, action_text, causes, escalation, lineage_text, page_of, vouched, weighed_text
 
 FOLLOW_SECONDS = 0.5
 WATCH_SECONDS = 1.0
@@ -190,13 +190,13 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
         say(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else well}")
         if one.failure and one.failure.rule:
             say(f"  rule:     {one.failure.rule}")
-        say(f"  decided:  {deed(one.action)}")
+        say(f"  decided:  {action_text(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
         if one.weighed:
             say(f"  weighed:  {'; '.join(weighed_text(each) for each in one.weighed)}")
         for name, its in others.items():
             if not its[place].same:
-                say(f"  {name} would {deed(its[place].other_action)} [{its[place].other_rung}]")
+                say(f"  {name} would {action_text(its[place].other_action)} [{its[place].other_rung}]")
 
 
 @click.command()
@@ -210,8 +210,8 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
     different = [one for one in told if not one.same]
     say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
     for one in different:
-        other = f"{deed(one.other_action)} [{one.other_rung}]"
-        say(f"  {one.task} attempt {one.attempt}: {deed(one.action)} → would {other}")
+        other = f"{action_text(one.other_action)} [{one.other_rung}]"
+        say(f"  {one.task} attempt {one.attempt}: {action_text(one.action)} → would {other}")
     for task, one in stopping_point(told).items():
         landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
         say(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")

@@ -216,7 +216,7 @@ def _tell_draft(made: "compose.Draft", path: str, *, as_json: bool) -> None:
     if made.proofs:
         say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
     for proof in made.proofs:
-        mark, colour, words = PROOFS[proof.standing]
+        mark, colour, words = PROOFS[proof.showing]
         say(f"  {click.style(mark, fg=colour)} {proof.task}  {plain(proof.command)}  ({words})")
 
 
@@ -231,7 +231,9 @@ def _draft_object(made: "compose.Draft", path: str | None) -> dict[str, Any]:
         "approved": made.approved,
         "tasks": [{"id": task.id, "title": task.title} for task in made.plan.tasks],
         "proposals": [asdict(one) for one in made.proposals],
-        "proofs": [asdict(one) for one in made.proofs],
+        "proofs": [
+            {"task": one.task, "command": one.command, "standing": one.showing, "says": one.says} for one in made.proofs
+        ],
         "problems": [asdict(one) for one in made.problems],
     }
 

@@ -14,7 +14,7 @@ import click
 from unstuck import compose, remedies
 from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
-from unstuck.compose import NOTHING_FAILED, Surgery, make_call, open_surgery, pattern_here
+from unstuck.compose import NOTHING_FAILED, RemedyPlanner, make_call, open_remedies, pattern_here
 from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
@@ -66,12 +66,12 @@ def remedy(
 ) -> int:
     """Say what to do about a failed call, from its output in FILE or on standard input."""
     names = _tools(tools)
-    surgery = open_surgery(task_type=task_type or "")
+    planner = open_remedies(task_type=task_type or "")
     with opened(file) as stream:
         if jsonl:
             if run_it:
                 raise BadUsage("--run takes one failure at a time.", hint="Leave out --jsonl.")
-            for answer in answers(stream, lambda record: _answer(surgery, record, names)):
+            for answer in answers(stream, lambda record: _answer(planner, record, names)):
                 say(json.dumps(answer, ensure_ascii=False))
             return 0
         evidence = given.with_output(stream)
@@ -81,11 +81,11 @@ def remedy(
         say(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
         return 0
     if why:
-        return _whys(surgery, found, call, as_object=as_object)
-    plan = surgery.plan(found, call, names)
+        return _whys(planner, found, call, as_object=as_object)
+    plan = planner.plan(found, call, names)
     if run_it:
-        return _run(surgery, plan, found, allow, as_object=as_object)
-    answer = {**plan_json(plan), "pattern": pattern_here(surgery.cwd)}
+        return _run(planner, plan, found, allow, as_object=as_object)
+    answer = {**plan_json(plan), "pattern": pattern_here(planner.cwd)}
     say(json.dumps(answer, ensure_ascii=False) if as_object else "\n".join(_told(answer)))
     return 0
 
@@ -93,7 +93,7 @@ def remedy(
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _answer(surgery: Surgery, record: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+def _answer(planner: RemedyPlanner, record: Mapping[str, Any], tools: Any) -> dict[str, Any]:
     evidence = read_evidence(record)
     args, names = record.get("args") or {}, record.get("tools", tools)
     if not isinstance(args, dict):
@@ -102,7 +102,7 @@ def _answer(surgery: Surgery, record: Mapping[str, Any], tools: Any) -> dict[str
         raise TypeError("tools is not a list and not an object")
     call = make_call(evidence, tools=names, args=args, schema=record.get("schema"))
     found = open_rulebook().diagnose(_with_command(evidence, call))
-    return plan_json(surgery.plan(found, call, names)) if found is not None else NOTHING_FAILED
+    return plan_json(planner.plan(found, call, names)) if found is not None else NOTHING_FAILED
 
 
 def _with_command(evidence: Evidence, call: Call) -> Evidence:
@@ -149,8 +149,8 @@ def _schema(text: str | None, what: str = "schema") -> Any:
 # --- running and telling --------------------------------------------------------------------------------------------
 
 
-def _run(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    walked, noted = compose.practise(surgery, plan, found, allow)
+def _run(planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
+    walked, noted = compose.practise(planner, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
     if as_object:
         names = ("strategy", "result", "because", "steps")
@@ -197,8 +197,8 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
         yield from (f"  {line.rstrip()[:500]}" for line in done.output.strip("\r\n").splitlines())
 
 
-def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) -> int:
-    situation = surgery.situation(found, call, None)
+def _whys(planner: RemedyPlanner, found: Diagnosis, call: Call, *, as_object: bool) -> int:
+    situation = planner.situation(found, call, None)
     causes, end = remedies.causes(situation, found.evidence.exit_code)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
@@ -214,8 +214,8 @@ def _whys(surgery: Surgery, found: Diagnosis, call: Call, *, as_object: bool) ->
 
 def _told(answer: Mapping[str, Any]) -> Iterator[str]:
     """Tell it to a person."""
-    ways = len(answer["plans"]) - 1
-    told = f"{ways} way{'s'[: ways != 1]} out before asking a person" if ways else "nothing but to ask a person"
+    count = len(answer["plans"]) - 1
+    told = f"{count} way{'s'[: count != 1]} out before asking a person" if count else "nothing but to ask a person"
     yield f"{answer['kind']}: {told}"
     for way in answer["plans"]:
         yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
@@ -228,7 +228,7 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"Not {one['strategy']}: {one['because']}"
     if answer["pattern"]:
         yield f"\n{answer['pattern']['advice']} ({answer['pattern']['because']})"
-    if ways:
+    if count:
         yield "\nRun it: the same again with --run (safe steps only, unless --allow says more)"
 
 

@@ -71,14 +71,19 @@ def summary(result: Summary) -> str:
     if result.halted:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         box = halt_summary(result.halted, width)
-        around = (f"Run {result.run}: {_counts(result)}", *_whereabouts(result), *_meanwhile(result), *_ways_on(result))
+        around = (
+            f"Run {result.run}: {_counts(result)}",
+            *_whereabouts(result),
+            *_meanwhile(result),
+            *_what_next(result),
+        )
         return f"{box}\n\n{fitted(around)}"
     few = len(result.rows) <= MANY
     shown = result.rows if few else [row for row in result.rows if row.status not in ("complete", "pending")][:MANY]
     lines = [f"Run {result.run}", "", *_rows(shown)]
     if len(shown) < len(result.rows):
         lines.append(f"  … and {len(result.rows) - len(shown)} more")
-    lines += ["", _counts(result), *_whereabouts(result), *_meanwhile(result), *_ways_on(result)]
+    lines += ["", _counts(result), *_whereabouts(result), *_meanwhile(result), *_what_next(result)]
     return fitted(lines)
 
 
@@ -135,8 +140,8 @@ def story(view: View, name: str, used: Used) -> str:
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        ways = ways_on(name, checked=task.verdict is not None)[1:]
-        lines += ["", *_under("It waits for a person: ", asked), *more, *ways, GO_ON]
+        commands = next_commands(name, checked=task.verdict is not None)[1:]
+        lines += ["", *_under("It waits for a person: ", asked), *more, *commands, GO_ON]
     return fitted(lines)
 
 
@@ -248,7 +253,7 @@ def _counts(result: Summary) -> str:
     return f"{told or 'nothing done'} of {where}. {result.reason}".rstrip()
 
 
-def _ways_on(result: Summary) -> list[str]:
+def _what_next(result: Summary) -> list[str]:
     stuck = {row.id: row for row in result.rows if row.status == "stuck"}
     lines = ["", "What needs you:"] if stuck else []
     for cause in result.questions[:ASKED]:
@@ -256,7 +261,7 @@ def _ways_on(result: Summary) -> list[str]:
         lines += _under(f"  {cut(', '.join(cause.tasks))}: ", cause.question)
         if not cause.outside:
             lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
-            lines += ways_on(first.id, checked=cause.checked)
+            lines += next_commands(first.id, checked=cause.checked)
             lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:
         left = [name for cause in result.questions[ASKED:] for name in cause.tasks]
@@ -277,7 +282,7 @@ def _clean(text: str) -> list[str]:
     return [plain(line, QUESTION_CHARS) for line in text.splitlines()]
 
 
-def ways_on(name: str, *, checked: bool) -> list[str]:
+def next_commands(name: str, *, checked: bool) -> list[str]:
     """Return what a person can type about a stuck task: its story first."""
     return [
         f"    read its story    unstuck show {name}",

@@ -21,10 +21,10 @@ from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.git import GitWorkspace, Repository, find
 from unstuck.journal import GOAL, Entry, Event, RunState, TaskState, Verdict, claimed, redactor
-from unstuck.line import Bench, Here, Interrupted, Layout, Recorder, Stopper, timed
+from unstuck.line import Here, Interrupted, Kit, Layout, Recorder, Stopper, timed
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
-from unstuck.process import DiskDesk, LocalProcesses, SystemClock, put
+from unstuck.process import DiskFiles, LocalProcesses, SystemClock, put
 from unstuck.tell import junit as junit_text
 from unstuck.tell import sarif_text
 from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory
@@ -69,8 +69,8 @@ def verify_by_hand(
     with free_slot(repository) as slot, told_as_errors():
         memory = open_memory(repository, config) if cache and config.verify.cache else NoMemory()
         gates = gates_of(config, repository.root)
-        bench = bench_aside(repository, config, slot, stopper, seen, memory=memory, task=task, gates=gates, plan=plan)
-        verdict = examine(Site(bench=bench, name=task.id, slot=slot), replace(asked, task=task))
+        kit = kit_aside(repository, config, slot, stopper, seen, memory=memory, task=task, gates=gates, plan=plan)
+        verdict = examine(Site(kit=kit, name=task.id, slot=slot), replace(asked, task=task))
     return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
 
 
@@ -116,7 +116,7 @@ def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Pa
         raise BadUsage(error.message, hint="Name another file.") from error
 
 
-def bench_aside(  # what a workbench beside a run differs in
+def kit_aside(  # what a kit beside a run differs in
     repository: Repository,
     config: Config,
     slot: int,
@@ -129,11 +129,11 @@ def bench_aside(  # what a workbench beside a run differs in
     task: Task | None = None,
     gates: Sequence[Check] = (),
     plan: str | None = None,
-) -> Bench:
-    """Return a workbench without a run; `seen` is told each set-up command and each check."""
+) -> Kit:
+    """Return a kit without a run; `seen` is told each set-up command and each check."""
     placed = (plan,) if plan and not Path(plan).is_absolute() else ()
     return replace(
-        bare_bench(run, repository, config, workspace_of(repository, config, run, placed), slot),
+        bare_kit(run, repository, config, workspace_of(repository, config, run, placed), slot),
         agents={name: agent(name, config, repository.root) for name in agents},
         tasks={task.id: task} if task is not None else {},
         gates=tuple(gates),
@@ -144,10 +144,10 @@ def bench_aside(  # what a workbench beside a run differs in
     )
 
 
-def bare_bench(run: str, repository: Repository, config: Config, workspace: GitWorkspace, slots: int) -> Bench:
-    """Return a workbench at which nothing is recorded, decided or learned: all that this machine gives to it."""
+def bare_kit(run: str, repository: Repository, config: Config, workspace: GitWorkspace, slots: int) -> Kit:
+    """Return a kit at which nothing is recorded, decided or learned: all that this machine gives to it."""
     redact = redactor(os.environ)
-    return Bench(
+    return Kit(
         run=run,
         record=Recorder(Nowhere(), RunState(), redact),
         workspace=workspace,
@@ -162,7 +162,7 @@ def bare_bench(run: str, repository: Repository, config: Config, workspace: GitW
         guidance={},
         gates=(),
         layout=Layout(repository.root, repository.store),
-        desk=DiskDesk(),
+        own_files=DiskFiles(),
         redactor=redact,
         stop=Stopper(drain=0.0),
         clock=SystemClock(),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from unstuck.agents import agent, agents_on_path, without_login
-from unstuck.compose.by_hand import bench_aside, first_checking_slot
+from unstuck.compose.by_hand import first_checking_slot, kit_aside
 from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
@@ -24,7 +24,7 @@ from unstuck.config_file import has_config, read_config
 from unstuck.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
 from unstuck.journal import journal_path
-from unstuck.line import Bench, Interrupted, Stopper
+from unstuck.line import Interrupted, Kit, Stopper
 from unstuck.process import inside, trouble
 from unstuck.tell import counted, one_line
 from unstuck.tools import BUILTINS, ci_commands, detect, drifted, parts, way_around, words
@@ -269,12 +269,12 @@ def _missing_where_checks_run(
     if not lines and not config.workspace.setup:
         return {}
     with first_checking_slot(repository) as slot:
-        bench = bench_aside(repository, config, slot, stopper, seen)
-        Site(bench=bench, name=NAME, slot=slot).stand(repository.head)
-        return {line: word for line in lines for word in islice(_not_there(bench, slot, line), 1)}
+        kit = kit_aside(repository, config, slot, stopper, seen)
+        Site(kit=kit, name=NAME, slot=slot).stand(repository.head)
+        return {line: word for line in lines for word in islice(_not_there(kit, slot, line), 1)}
 
 
-def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
+def _not_there(kit: Kit, slot: int, line: str) -> Iterator[str]:
     """Yield what a line calls and the slot has not; a folder that it changes into is changed into."""
     before = ""
     for called in map(words, parts(line)):
@@ -283,13 +283,13 @@ def _not_there(bench: Bench, slot: int, line: str) -> Iterator[str]:
         elif called and called[0] not in BUILTINS:
             ask = f"{before}command -v -- {shlex.quote(called[0])}"
             module = called[2] if called[1:2] == ["-m"] and len(called) > 2 else ""  # noqa: PLR2004  # python -m MODULE
-            if not _holds(bench, slot, ask):
+            if not _holds(kit, slot, ask):
                 yield called[0]
             elif module:
                 finds = FINDS.format(module.partition(".")[0])
-                if not _holds(bench, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
+                if not _holds(kit, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
                     yield f"the module {module} of {called[0]}"
 
 
-def _holds(bench: Bench, slot: int, line: str) -> bool:
-    return bench.processes.run(bench.command(NAME, line, slot, timeout=SECONDS), stop=bench.stop).ok
+def _holds(kit: Kit, slot: int, line: str) -> bool:
+    return kit.processes.run(kit.command(NAME, line, slot, timeout=SECONDS), stop=kit.stop).ok

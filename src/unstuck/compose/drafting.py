@@ -13,7 +13,7 @@ from pathlib import Path
 
 from unstuck import plans
 from unstuck.agents import first_found, no_agent
-from unstuck.compose.by_hand import bench_aside, free_slot, told_as_errors
+from unstuck.compose.by_hand import free_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
@@ -22,7 +22,7 @@ from unstuck.diagnosis import Evidence, Kind
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
 from unstuck.journal import CheckResult, Outcome
-from unstuck.line import Bench, Here, Interrupted, Stopper, timed
+from unstuck.line import Here, Interrupted, Kit, Stopper, timed
 from unstuck.orders import SessionOrder
 from unstuck.ports import TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
@@ -85,9 +85,9 @@ class Drafting:
             )
         gates = gates_of(read_config(find(self.cwd).root), find(self.cwd).root)
         shape = shapes()[self.format]
-        with self._at_work() as bench:
+        with self._at_work() as kit:
             brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
-            return self._rounds(bench, goal, brief, text="", own=())
+            return self._rounds(kit, goal, brief, text="", own=())
 
     def repair(self, text: str, own: Sequence[str]) -> Draft:
         """Let the agent repair a plan; `own` are the commands that a person wrote into it.
@@ -95,28 +95,28 @@ class Drafting:
         Where only a person's yes is missing, no agent is asked.
         """
         self._repairing = True
-        with self._at_work() as bench:
-            draft = self._examined(bench, plans.unmarked(text), own, rounds=0)
+        with self._at_work() as kit:
+            draft = self._examined(kit, plans.unmarked(text), own, rounds=0)
             if draft.sound:
                 return draft
             brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
-            return self._rounds(bench, "", brief, text=draft.text, own=own)
+            return self._rounds(kit, "", brief, text=draft.text, own=own)
 
     # --- below ---------------------------------------------------------------------------------------
 
-    def _rounds(self, bench: Bench, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
+    def _rounds(self, kit: Kit, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
         """Ask until nothing is wrong any more, or nobody expects another round to help."""
-        draft, shape = self._round(bench, 1, brief, text, own), shapes().get(self.format, "")
+        draft, shape = self._round(kit, 1, brief, text, own), shapes().get(self.format, "")
         while not draft.sound and draft.rounds < ROUNDS:
             brief = repair_brief(goal, draft.text, draft.problems, file=self.file, shape=shape)
-            draft = self._round(bench, draft.rounds + 1, brief, draft.text, own)
+            draft = self._round(kit, draft.rounds + 1, brief, draft.text, own)
         return draft
 
-    def _round(self, bench: Bench, number: int, brief: str, text: str, own: Sequence[str]) -> Draft:
-        return self._examined(bench, self._session(bench, number, brief, text), own, rounds=number)
+    def _round(self, kit: Kit, number: int, brief: str, text: str, own: Sequence[str]) -> Draft:
+        return self._examined(kit, self._session(kit, number, brief, text), own, rounds=number)
 
     @contextmanager
-    def _at_work(self) -> Iterator[Bench]:
+    def _at_work(self) -> Iterator[Kit]:
         refuse_inside_an_agent()
         repository = find(self.cwd)
         config = read_config(repository.root)
@@ -124,7 +124,7 @@ class Drafting:
             no_agent()
         self.agents = names[:1]
         with free_slot(repository) as slot, told_as_errors():
-            yield bench_aside(
+            yield kit_aside(
                 repository,
                 config,
                 slot,
@@ -137,18 +137,18 @@ class Drafting:
                 gates=gates_of(config, repository.root),
             )
 
-    def _session(self, bench: Bench, number: int, brief: str, text: str) -> str:
+    def _session(self, kit: Kit, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
-        head, slot = find(self.cwd).head, bench.spare
-        place = bench.workspace.prepare(slot, head, None, clean=True) / self.file
+        head, slot = find(self.cwd).head, kit.spare
+        place = kit.workspace.prepare(slot, head, None, clean=True) / self.file
         if text:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8", errors="surrogateescape")
         else:
             place.unlink(missing_ok=True)
-        ((name, agent),) = bench.agents.items()
+        ((name, agent),) = kit.agents.items()
         self.seen(NAME, f"round {number}: {agent.name} writes the plan")
-        limits = bench.config.limits
+        limits = kit.config.limits
         order = SessionOrder(
             run=NAME,
             task=NAME,
@@ -157,26 +157,26 @@ class Drafting:
             agent=name,
             slot=slot,
             base=head,
-            brief=bench.redactor.text(brief),
+            brief=kit.redactor.text(brief),
             limits=TimeLimits(
                 first_output=limits.first_output or None,
                 silence=limits.silence or None,
                 wall_clock=(WALL_CLOCK if limits.wall_clock is None else limits.wall_clock) or None,
             ),
         )
-        outcome = Here(bench).run(order, self.stopper).outcome
+        outcome = Here(kit).run(order, self.stopper).outcome
         if outcome.ended.ending == "stopped":
             raise Interrupted
         return _taken(place) or _said(agent.name, outcome)
 
-    def _examined(self, bench: Bench, text: str, own: Sequence[str], *, rounds: int) -> Draft:
+    def _examined(self, kit: Kit, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
-        plan = self._read(bench, text)
+        plan = self._read(kit, text)
         problems = list(plans.faults(plan, own, complete=not self._repairing))
         asked = plans.proposed(plan, own)
         proofs: tuple[plans.Proof, ...] = ()
         if approved := self._may_run(asked):
-            proofs = tuple(self._proofs(bench, plan, {one.command for one in asked if not one.effect}))
+            proofs = tuple(self._proofs(kit, plan, {one.command for one in asked if not one.effect}))
             problems += plans.wanting(proofs)
         return Draft(
             text=text,
@@ -189,15 +189,13 @@ class Drafting:
             agent=", ".join(self.agents),
         )
 
-    def _read(self, bench: Bench, text: str) -> plans.Plan:
+    def _read(self, kit: Kit, text: str) -> plans.Plan:
         if not text.strip():
             missing = plans.Problem(
                 message=f"No plan was written to {self.file}.", hint="Write it to exactly that file."
             )
             return plans.Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return plans.reviewed(
-            plans.read_text(text, self.format, self.file, find(self.cwd).root), gates=len(bench.gates)
-        )
+        return plans.reviewed(plans.read_text(text, self.format, self.file, find(self.cwd).root), gates=len(kit.gates))
 
     def _may_run(self, asked: Sequence[plans.Proposal]) -> bool:
         """Ask for what was not asked for yet; a person who said no is not asked again."""
@@ -211,28 +209,28 @@ class Drafting:
                 self._refused = True
         return all(one.command in self._allowed for one in harmless)
 
-    def _proofs(self, bench: Bench, plan: plans.Plan, commands: set[str]) -> Iterator[plans.Proof]:
+    def _proofs(self, kit: Kit, plan: plans.Plan, commands: set[str]) -> Iterator[plans.Proof]:
         head = find(self.cwd).head
-        site = Site(bench=bench, name=NAME, slot=bench.spare)
-        bench.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
-        tree = bench.workspace.tree_of(head)
+        site = Site(kit=kit, name=NAME, slot=kit.spare)
+        kit.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
+        tree = kit.workspace.tree_of(head)
         for task in plan.tasks:
-            for own in timed(task, bench.config.verify.timeout).checks if not task.done else ():
+            for own in timed(task, kit.config.verify.timeout).checks if not task.done else ():
                 if own.command in commands:
                     result = check_on(site, own, head)
-                    standing = _standing(bench, task, result, tree)
-                    says = one_line(bench.redactor.text(result.ended.tail), WORDS_CHARS)
-                    yield plans.Proof(task=task.shown, command=own.command, standing=standing, says=says)
+                    showing = _showing(kit, task, result, tree)
+                    says = one_line(kit.redactor.text(result.ended.tail), WORDS_CHARS)
+                    yield plans.Proof(task=task.shown, command=own.command, showing=showing, says=says)
 
 
-def _standing(bench: Bench, task: plans.Task, result: CheckResult, tree: str) -> plans.Standing:
+def _showing(kit: Kit, task: plans.Task, result: CheckResult, tree: str) -> plans.Showing:
     if result.repaired:
         return "changes"
     if result.flaky:
         return "wavers"
     ended = result.ended
     evidence = Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command)
-    found = None if ended.ok else diagnosed(bench, evidence, tree)
+    found = None if ended.ok else diagnosed(kit, evidence, tree)
     if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
     if plans.is_guard(task):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.remedying import open_surgery
+from unstuck.compose.remedying import open_remedies
 from unstuck.compose.stores import open_to_look
 from unstuck.decide import (
     ANY_AGENT,
@@ -162,20 +162,20 @@ def who_begins(options: Options) -> tuple[str, ...]:
 
 def experience_rows(cwd: Path) -> dict[str, Any]:
     """Return everything that was learned, chain by chain in the order in which ways are tried now."""
-    surgery, path = open_surgery(cwd), lessons_path(cwd)
+    planner, path = open_remedies(cwd), lessons_path(cwd)
     lessons = read_lessons(path)
     rows = []
-    for chain in surgery.catalog.chains.values():
+    for chain in planner.catalog.chains.values():
         places = sorted({(context, tool) for name, _, context, tool in lessons.counts if name == chain.name})
         for context, tool in places:
-            for place, way in enumerate(order(chain.ways, chain.name, context, lessons, tool), 1):
-                counts = lessons.counts.get((chain.name, way.name, context, tool))
+            for place, strategy in enumerate(order(chain.strategies, chain.name, context, lessons, tool), 1):
+                counts = lessons.counts.get((chain.name, strategy.name, context, tool))
                 if counts is not None:
-                    known = lessons.rate(chain.name, way.name, context, tool, way.confidence)
+                    known = lessons.rate(chain.name, strategy.name, context, tool, strategy.confidence)
                     rows.append({
-                        "chain": chain.name, "strategy": way.name, "context": context, "tool": tool, "place": place, "tries": counts.tries,
+                        "chain": chain.name, "strategy": strategy.name, "context": context, "tool": tool, "place": place, "tries": counts.tries,
                         "successes": counts.successes, "seconds": round(counts.seconds, 3), "steps": counts.steps, "cost": round(counts.cost, 6),
-                        "confidence": way.confidence, "adapted": round(known, 3),
+                        "confidence": strategy.confidence, "adapted": round(known, 3),
                     })  # fmt: skip
     return {"schema": 1, "file": str(path), "rows": rows, "proposals": list(proposals(lessons)), "agents": _agents(cwd)}
 

@@ -19,7 +19,7 @@ from unstuck.git import prune as prune_repository
 from unstuck.journal import AttemptState, Entry, RunState, Store, TaskState, claimed, encode, fold, redactor
 from unstuck.line import Layout, unfinished
 from unstuck.plans import named
-from unstuck.process import DiskDesk, Owner, put
+from unstuck.process import DiskFiles, Owner, put
 from unstuck.tell import Summary, one_line, pull_request, summary
 
 TAIL_BYTES, DID_CHARS = 8192, 200
@@ -129,7 +129,7 @@ def brief_of(view: View, task: str, number: int | None = None) -> str:
     last = next((one for one in reversed(attempts) if number in (None, one.number)), None)
     if last is None:
         return ""
-    return DiskDesk().read(_layout(view.repository).brief(task, last.number, max(last.sessions, 1))) or ""
+    return DiskFiles().read(_layout(view.repository).brief(task, last.number, max(last.sessions, 1))) or ""
 
 
 def _layout(repository: Repository) -> Layout:

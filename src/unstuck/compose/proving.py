@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
-from unstuck.compose.by_hand import bench_aside, first_checking_slot, told_as_errors
+from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
@@ -136,8 +136,8 @@ def _in_slot(
     repository: Repository, stack: Stack, slot: int, stopper: Stopper, seen: Callable[[str, str], None]
 ) -> Proof:
     config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
-    bench = bench_aside(repository, config, slot, stopper, seen, memory=open_memory(repository, config))
-    site = Site(bench=bench, name=NAME, slot=slot)
+    kit = kit_aside(repository, config, slot, stopper, seen, memory=open_memory(repository, config))
+    site = Site(kit=kit, name=NAME, slot=slot)
     site.stand(repository.head)
     nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
     gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
@@ -166,11 +166,11 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
 
     `nothing` is a tree without files, which git knows without having it.
     """
-    workspace = site.bench.workspace
+    workspace = site.kit.workspace
     product = [path for path in workspace.files(workspace.tree_of(head)) if part_of(path) == "product"]
     if not product:
         return False
-    site.bench.seen(NAME, "the same without the code of the repository; it must fail now")
+    site.kit.seen(NAME, "the same without the code of the repository; it must fail now")
     try:
         without = site.once(check, head, workspace.mixed(head, nothing, product))
     except NotSetUp:  # what cannot even be set up without the product is made of it
@@ -194,7 +194,7 @@ def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[s
         return USELESS, result.idle
     if result.ended.ending != "exited":
         return USELESS, f"it did not end within {check.timeout:.0f} s"
-    if hindered(site.bench, check, result, head):
+    if hindered(site.kit, check, result, head):
         return USELESS, f"it cannot run here: {_message(site, check, result)}"
     if check.kind == "test" and result.counts is None and not result.tests:
         return USELESS, f"it fails before any test: {_message(site, check, result)}"
@@ -213,9 +213,9 @@ def _how_red(result: CheckResult) -> str:
 
 
 def _message(site: Site, check: Check, result: CheckResult) -> str:
-    found = site.bench.judge.diagnose(evidence(check, result.ended))
+    found = site.kit.judge.diagnose(evidence(check, result.ended))
     last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "no output")
-    return one_line(site.bench.redactor.text(found.message if found else last), SAID_CHARS)
+    return one_line(site.kit.redactor.text(found.message if found else last), SAID_CHARS)
 
 
 def config_text(agents: Sequence[str], stack: Stack, gates: Sequence[FoundGate]) -> str:

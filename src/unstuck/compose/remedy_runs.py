@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.remedying import Surgery, make_call, open_surgery, read_preferences
+from unstuck.compose.remedying import RemedyPlanner, make_call, open_remedies, read_preferences
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.git import find
@@ -40,9 +40,11 @@ MOST_ADVISED: Risk = "caution"
 """An agent in its own worktree may be careful by itself; more than that is for those who allowed it."""
 
 
-def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None) -> tuple[Walked, tuple[str, ...]]:
+def practise(
+    planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | None
+) -> tuple[Walked, tuple[str, ...]]:
     """Walk a plan and keep what it teaches; return it, without secrets, with what else should be told."""
-    path, notes = lessons_path(surgery.cwd), list[str]()
+    path, notes = lessons_path(planner.cwd), list[str]()
 
     def learn(one: Tried) -> None:
         lesson = _lesson(plan, one.strategy, one.steps, one.seconds)
@@ -55,7 +57,7 @@ def practise(surgery: Surgery, plan: Plan, found: Diagnosis, allow: Risk | None)
         notes,
         Seen(kind=found.kind, name=name, at=time.time()),
     )
-    walked = surgery.run(plan, allow=allow, record=learn)
+    walked = planner.run(plan, allow=allow, record=learn)
     hide = redactor(os.environ).text
     tried = tuple(
         replace(
@@ -104,21 +106,21 @@ def report(  # one outcome, with all that it teaches
     cwd: Path | None = None,
 ) -> None:
     """Keep how a way went that somebody else ran: an agent that followed a plan, a hook, a person."""
-    surgery = open_surgery(cwd, task_type)
-    chain = surgery.catalog.chains.get(category)
-    known = [way.name for way in chain.ways] if chain else []
+    planner = open_remedies(cwd, task_type)
+    chain = planner.catalog.chains.get(category)
+    known = [row.name for row in chain.strategies] if chain else []
     if strategy not in known:
         raise BadUsage(
             f"{one_line(strategy, 60)!r} is no way out of {one_line(category, 60)!r}.",
-            hint=f"Its ways: {', '.join(known)}." if known else f"Categories: {', '.join(surgery.catalog.chains)}.",
+            hint=f"Its ways: {', '.join(known)}." if known else f"Categories: {', '.join(planner.catalog.chains)}.",
         )
     if not all(isfinite(number) and number >= 0 for number in (steps, seconds, cost)):
         raise BadUsage("Steps, seconds and cost are numbers from 0 on.", hint="Leave out what is not known.")
     name = Call(tool=tool).program
     lesson = Lesson(
-        chain=category, strategy=strategy, context=surgery.context, tool=name, worked=worked, steps=steps, seconds=seconds, cost=cost
+        chain=category, strategy=strategy, context=planner.context, tool=name, worked=worked, steps=steps, seconds=seconds, cost=cost
     )  # fmt: skip
-    _keep(lessons_path(surgery.cwd), lesson.taught)
+    _keep(lessons_path(planner.cwd), lesson.taught)
 
 
 def keep_lesson(cwd: Path, lesson: Lesson) -> None:
@@ -142,14 +144,16 @@ class Relief:
     def relieve(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Do the safe steps of ways that are meant for this; the call itself is the next attempt's."""
         self._learn(cwd, failure.kind)
-        surgery, plan = self._plan(failure, command, cwd)
-        seconds = surgery.preferences.timeout
-        toolbox = LocalToolbox(cwd=surgery.cwd, root=surgery.root, timeout=seconds, fence=self.fence)
+        planner, plan = self._plan(failure, command, cwd)
+        seconds = planner.preferences.timeout
+        toolbox = LocalToolbox(cwd=planner.cwd, root=planner.root, timeout=seconds, fence=self.fence)
         for strategy in plan.strategies:
             steps = [told.step for told in strategy.steps if not told.step.again]
             if not strategy.between_attempts or not steps or any(step.risk != "safe" for step in steps):
                 continue
-            if any(isinstance(step.deed, ListFolder | ReadFile) or toolbox.hindrance(step.deed) for step in steps):
+            if any(
+                isinstance(step.operation, ListFolder | ReadFile) or toolbox.hindrance(step.operation) for step in steps
+            ):
                 continue
             began = time.monotonic()
             worked = all(toolbox.use(step).ok for step in steps)
@@ -172,15 +176,15 @@ class Relief:
 
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Tell the ways that are the agent's own to go, and none that nobody allowed."""
-        surgery, plan = self._plan(failure, command, cwd)
-        most = max(MOST_ADVISED, surgery.preferences.allow, key=RISKS.index)
-        ways = [one for one in plan.strategies[:-1] if RISKS.index(one.risk) <= RISKS.index(most)]
+        planner, plan = self._plan(failure, command, cwd)
+        most = max(MOST_ADVISED, planner.preferences.allow, key=RISKS.index)
+        fitting = [one for one in plan.strategies[:-1] if RISKS.index(one.risk) <= RISKS.index(most)]
         return tuple(
             f"{number}. {strategy.strategy} ({strategy.risk}): "
             + "; ".join(
                 one_line(f"{told.step.action}: {told.line}".rstrip(": "), ADVICE_CHARS) for told in strategy.steps
             )
-            for number, strategy in enumerate(ways[:MOST_ADVICE], 1)
+            for number, strategy in enumerate(fitting[:MOST_ADVICE], 1)
         )
 
     def question(self, failure: Failure, command: str, cwd: Path) -> str:
@@ -188,15 +192,17 @@ class Relief:
         _, plan = self._plan(failure, command, cwd)
         return plan.strategies[-1].steps[0].step.action
 
-    def _plan(self, failure: Failure, command: str, cwd: Path) -> tuple[Surgery, Plan]:
+    def _plan(self, failure: Failure, command: str, cwd: Path) -> tuple[RemedyPlanner, Plan]:
         evidence = Evidence(stdout=failure.detail or failure.summary, exit_code=1, command=command)
-        surgery = open_surgery(cwd)._replace(
+        planner = open_remedies(cwd)._replace(
             root=cwd, preferences=read_preferences(self.root), lessons=read_lessons(lessons_path(self.root))
         )
         found = open_rulebook(self.root).diagnose(evidence)
-        if found is None or not surgery.catalog.chain(found.kind).ways:  # the output says no more than the check does
+        if (
+            found is None or not planner.catalog.chain(found.kind).strategies
+        ):  # the output says no more than the check does
             found = Diagnosis(kind=failure.kind, confidence=1.0, message=failure.summary, evidence=evidence)
-        return surgery, surgery.plan(found, make_call(evidence))
+        return planner, planner.plan(found, make_call(evidence))
 
 
 def _lesson(plan: Plan, strategy: str, steps: int, seconds: float) -> Lesson:

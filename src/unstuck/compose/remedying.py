@@ -41,7 +41,7 @@ class Remedy(dict[str, Any]):
         self.category: str | None = content.get("category")
 
 
-class Surgery(NamedTuple):
+class RemedyPlanner(NamedTuple):
     """Everything that planning and running remedies in one folder needs; made once, used many times."""
 
     cwd: Path
@@ -110,14 +110,14 @@ class Surgery(NamedTuple):
         return remedies.walk(plan, toolbox, diagnosis.open_rulebook(self.cwd), allow or self.preferences.allow, record)
 
 
-def open_surgery(cwd: Path | None = None, task_type: remedies.TaskType = "") -> Surgery:
+def open_remedies(cwd: Path | None = None, task_type: remedies.TaskType = "") -> RemedyPlanner:
     """Return all that remedies need here: chains, preferences and what was learned."""
     try:
         here = (cwd or Path.cwd()).absolute()
     except FileNotFoundError as error:
         raise BadUsage("The current folder no longer exists.", hint="Change to one that does.") from error
     root, path = remedies.workspace_root(here), remedies.lessons_path(here)
-    return Surgery(
+    return RemedyPlanner(
         cwd=here,
         root=root,
         catalog=remedies.read_catalog(),
@@ -139,10 +139,10 @@ def remedy(
     """Return the ways out of a failure, forgekeeper's recovery plan; `tools` are the caller's, as names or with their schemas."""
     if failure is None:
         return Remedy(NOTHING_FAILED, None)
-    surgery = open_surgery(cwd, task_type)
+    planner = open_remedies(cwd, task_type)
     call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
-    made = surgery.plan(failure, call, tools)
-    return Remedy({**remedies.plan_json(made), "pattern": pattern_here(surgery.cwd)}, made)
+    made = planner.plan(failure, call, tools)
+    return Remedy({**remedies.plan_json(made), "pattern": pattern_here(planner.cwd)}, made)
 
 
 def make_call(

@@ -47,7 +47,7 @@ from unstuck.journal import (
 )
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskDesk, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.process import DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe, way_around
 from unstuck.verify import NoMemory, open_memory
@@ -139,7 +139,7 @@ class Run:
                 complaints = Complaints()
                 with listening(self._config, self._layout, complaints) as listeners:
                     supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, known, listeners)
-                    complaints.note = supervisor.bench.record.note
+                    complaints.note = supervisor.kit.record.note
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
                         staff.work(situation)
                 return summary(self.state, time.time(), live=False)
@@ -265,7 +265,7 @@ class Run:
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         fence = fence_of(config, repository)
-        bench = line.Bench(
+        kit = line.Kit(
             run=run,
             record=line.Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
             workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
@@ -281,7 +281,7 @@ class Run:
             guidance=catalog_guidance(),
             gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
-            desk=DiskDesk(),
+            own_files=DiskFiles(),
             redactor=redact,
             stop=self.stopper,
             clock=self._clock or SystemClock(),
@@ -299,14 +299,14 @@ class Run:
             home=layout.home,
             store=layout.store,
             plan=self._plan_file,
-            stack=describe(repository.root, bench.gates),
-            commands=commands(bench.gates),
-            spec=spec_folder(self._plan_file, bench.record.note),
-            limits=bench.policy.limits,
-            told=bench.record.note,
+            stack=describe(repository.root, kit.gates),
+            commands=commands(kit.gates),
+            spec=spec_folder(self._plan_file, kit.record.note),
+            limits=kit.policy.limits,
+            told=kit.record.note,
         )
         return line.Supervisor(
-            bench=bench, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
+            kit=kit, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
 
     @property

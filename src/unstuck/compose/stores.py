@@ -110,48 +110,48 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
     from unstuck.git import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
     from unstuck.line import NoRemedies, redacted, settled  # noqa: PLC0415  # as above
 
-    bench = supervisor.bench
-    assert isinstance(bench.workspace, GitWorkspace)
+    kit = supervisor.kit
+    assert isinstance(kit.workspace, GitWorkspace)
     assert isinstance(journal, PostgresJournal)
     remote = Remote(
         git=repository.git,
         objects=repository.common_dir / "objects",
-        identity=bench.workspace.identity,
+        identity=kit.workspace.identity,
         name=_known(repository, config.store.remote),
     )
-    parts = {field.name: getattr(bench.workspace, field.name) for field in fields(bench.workspace)}
-    shelf = Shelf(**parts, remote=remote, first=bench.spare)
+    parts = {field.name: getattr(kit.workspace, field.name) for field in fields(kit.workspace)}
+    shelf = Shelf(**parts, remote=remote, first=kit.spare)
     # Agents are the workers' own, and what concerns this machine alone is not theirs to know.
     shared = replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
-    sheet = Sheet(config=shared, gates=bench.gates, left_out=bench.workspace.left_out, cache=config.verify.cache)
-    if redacted(sheet, bench.redactor) != sheet:
+    sheet = Sheet(config=shared, gates=kit.gates, left_out=kit.workspace.left_out, cache=config.verify.cache)
+    if redacted(sheet, kit.redactor) != sheet:
         raise BadUsage(
             "The configuration has a secret in a command, and every worker would have to be told it.",
             hint="Let the command read it from a variable that the workers have.",
         )
     pattern = Job(
         project=project_of(repository),
-        run=bench.run,
+        run=kit.run,
         token=journal.token,
         labels=config.store.labels,
         priority=config.store.priority,
     )
-    office = Office(config.store.url, pattern, bench.seen, bench.record.note)
+    office = Office(config.store.url, pattern, kit.seen, kit.record.note)
     shelf.take_up()
-    shelf.restore(bench.record.state)
+    shelf.restore(kit.record.state)
     over = False
     office.open(sheet)
     try:
         yield replace(
             supervisor,
-            bench=replace(
-                bench,
+            kit=replace(
+                kit,
                 workspace=shelf,
-                dispatch=lambda bench: Far(bench, office, shelf),
+                dispatch=lambda kit: Far(kit, office, shelf),
                 remedies=NoRemedies(),  # what they would mend is not this machine
             ),
         )
-        over = settled(bench.record.state)
+        over = settled(kit.record.state)
     finally:
         office.close(over=over)
 

@@ -1,4 +1,4 @@
-"""Edge: A worker, composed: a clone of its own, the agents of its machine, and a workbench for every run that it works for."""
+"""Edge: A worker, composed: a clone of its own, the agents of its machine, and a kit for every run that it works for."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from unstuck.agents import agent, agents_on_path
-from unstuck.compose.by_hand import Nowhere, bare_bench
+from unstuck.compose.by_hand import Nowhere, bare_kit
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.config import Config
@@ -19,7 +19,7 @@ from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Git, GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
 from unstuck.journal import RunState, redactor
-from unstuck.line import Bench, Recorder, timed
+from unstuck.line import Kit, Recorder, timed
 from unstuck.ports import Agent
 from unstuck.process import LocalProcesses
 from unstuck.verify import NoMemory, open_memory
@@ -59,7 +59,7 @@ def open_worker(
     offer = Offer(project=project, agents=names, labels=tuple(labels), slots=slots, lease=lease)
     enlisted = Enlisted(link, offer)
     journal = PostgresJournal(store, project, "")
-    benches = Benches(repository, config, crew, slots, journal, kept)
+    kits = Kits(repository, config, crew, slots, journal, kept)
     remote = Remote(
         git=repository.git,
         objects=repository.common_dir / "objects",
@@ -67,7 +67,7 @@ def open_worker(
         name=repo,
         there={repository.head},
     )
-    doing = Doing(bench_of=benches.of, remote=remote, redactor=redactor(os.environ))
+    doing = Doing(kit_of=kits.of, remote=remote, redactor=redactor(os.environ))
     return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
 
 
@@ -95,8 +95,8 @@ def fleet_of(cwd: Path) -> "Roster | None":
         fleet.close()
 
 
-class Benches:
-    """The workbenches of a worker: one for each run, with the run's settings and this machine's agents."""
+class Kits:
+    """The kits of a worker: one for each run, with the run's settings and this machine's agents."""
 
     def __init__(
         self,
@@ -116,32 +116,32 @@ class Benches:
         self._one = threading.Lock()
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
-        self._known: dict[str, tuple[str, Bench | None]] = {}
-        """The workbench of each run, and the sheet that it was made by; the one used last is the last."""
+        self._known: dict[str, tuple[str, Kit | None]] = {}
+        """The kit of each run, and the sheet that it was made by; the one used last is the last."""
 
-    def of(self, run: str, sheet: str, *, verifying: bool) -> Bench:
-        """Return the workbench of a run; for verifying, with what the run's journal says by now."""
+    def of(self, run: str, sheet: str, *, verifying: bool) -> Kit:
+        """Return the kit of a run; for verifying, with what the run's journal says by now."""
         from unstuck.fleet import Sheet, read  # noqa: PLC0415  # an extra
 
         with self._one:
-            known, bench = self._known.pop(run, ("", None))
-            if bench is None or known != sheet:
-                bench = self._bench(run, read(Sheet, sheet))
-            self._known[run] = (sheet, bench)
+            known, kit = self._known.pop(run, ("", None))
+            if kit is None or known != sheet:
+                kit = self._kit(run, read(Sheet, sheet))
+            self._known[run] = (sheet, kit)
             for old in list(self._known)[:-MOST_RUNS]:
                 for table in (self._known, self._states, self._last):
                     table.pop(old, None)
         if not verifying:
-            return bench
-        state, timeout = self._state(run), bench.config.verify.timeout
+            return kit
+        state, timeout = self._state(run), kit.config.verify.timeout
         tasks = {name: timed(task.task, timeout) for name, task in state.tasks.items()}
-        return replace(bench, record=Recorder(Nowhere(), state, bench.redactor), tasks=tasks)
+        return replace(kit, record=Recorder(Nowhere(), state, kit.redactor), tasks=tasks)
 
-    def _bench(self, run: str, sheet: "Sheet") -> Bench:
+    def _kit(self, run: str, sheet: "Sheet") -> Kit:
         repository = self._repository
         config = replace(sheet.config, agents=self._config.agents)
         return replace(
-            bare_bench(run, repository, config, self._workspace(run, config, sheet), self._slots),
+            bare_kit(run, repository, config, self._workspace(run, config, sheet), self._slots),
             processes=self._processes,
             agents=self._crew,
             gates=sheet.gates,

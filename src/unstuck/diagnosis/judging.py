@@ -196,7 +196,7 @@ def diagnose(
 ) -> Diagnosis | None:
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
     for_what = role(evidence)
-    found = standing(evidence, lines, hits, rules)
+    found = holding(evidence, lines, hits, rules)
     votes = _votes(
         found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what, rules), for_what, rules
     )
@@ -214,7 +214,7 @@ def diagnose(
 # --- evidence to votes ------------------------------------------------------------------------------------
 
 
-def standing(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
+def holding(evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]) -> list[Hit]:
     """Drop hits whose conditions do not hold, or that another hit refutes."""
     asked = f"{evidence.tool}\n{evidence.command}"
     held = []

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unstuck.diagnosis.evidence import Evidence, Hit, lines, plain
-from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis, standing
+from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis, holding
 from unstuck.diagnosis.judging import diagnose as judge
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
@@ -42,7 +42,7 @@ class Rulebook:
         found = lines(evidence)
         texts = [plain(line.text) for line in found]
         rules = self._by_id
-        hits = standing(evidence, found, self.scan(texts), rules)
+        hits = holding(evidence, found, self.scan(texts), rules)
         if not any(rules[hit.rule].strength >= OWN_WORDS and rules[hit.rule].proves in KINDS for hit in hits):
             from unstuck.diagnosis.wording import read  # noqa: PLC0415  # not where a tool's own words are enough
 

@@ -13,7 +13,7 @@ from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
 from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
+from unstuck.line import Here, Interrupted, Kit, OneTask, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.plans import Task
 from unstuck.ports import Stop
@@ -69,12 +69,12 @@ class Office:
         finally:
             self._link.close()
 
-    def is_plain(self, bench: Bench) -> bool:
+    def is_plain(self, kit: Kit) -> bool:
         """Whether no check holds a secret: those are not put into the store, and are run here."""
-        tasks = tuple(bench.tasks.items())
+        tasks = tuple(kit.tasks.items())
         for name, task in tasks:
             if name not in self._plain or self._plain[name][0] is not task:
-                self._plain[name] = (task, redacted(task.checks, bench.redactor) == task.checks)
+                self._plain[name] = (task, redacted(task.checks, kit.redactor) == task.checks)
         return all(self._plain[name][1] for name, _ in tasks)
 
     def put(self, job: Job) -> int:
@@ -166,7 +166,7 @@ class Office:
 class Far:
     """The `Dispatcher` on a fleet."""
 
-    bench: Bench
+    kit: Kit
     office: Office
     shelf: Shelf
 
@@ -197,14 +197,14 @@ class Far:
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
         """Let a worker verify; who merged a tree verifies it, because others wait for it to land and it is here already."""
-        office, bench, name, deadline = self.office, self.bench, subject.task.id, stop.deadline()
+        office, kit, name, deadline = self.office, self.kit, subject.task.id, stop.deadline()
         if deadline is not None and time.monotonic() >= deadline:
             raise Interrupted
-        if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(bench):
+        if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(kit):
             self.shelf.collect(slot)
-            return Here(bench).verify(subject, slot, stop)
+            return Here(kit).verify(subject, slot, stop)
         for _ in range(TIMES):
-            body = write(self._published(redacted(subject, bench.redactor), slot))
+            body = write(self._published(redacted(subject, kit.redactor), slot))
             key = office.key(f"{name}/verify/{uuid4().hex}")
             number = office.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
             self.shelf.collect(slot)  # meanwhile: it is needed here when it lands
@@ -215,7 +215,7 @@ class Far:
                 return report.verdict
             if stop.deadline() is not None:
                 raise Interrupted
-        return Here(bench).verify(subject, slot, stop)
+        return Here(kit).verify(subject, slot, stop)
 
     def _begin(self, order: SessionOrder, ref: str) -> Wanted:
         """Put what the session begins with where every worker finds it; from then on an older session's work is refused."""
@@ -223,7 +223,7 @@ class Far:
         if plain and order.base in self.shelf.tips:
             return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
         self.shelf.collect(order.slot)
-        tree = order.tree or self.bench.workspace.tree_of(order.base)
+        tree = order.tree or self.kit.workspace.tree_of(order.base)
         text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
         begin = self.remote.commit(tree, order.base, text)
         self._place(ref, begin)
@@ -235,7 +235,7 @@ class Far:
         if known is not None and not subject.start:
             return Wanted(ref=known.ref, fetch=known.ref, begin=known.commit, subject=subject)
         self.shelf.collect(slot)
-        ref, base, text = check_ref(self.bench.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
+        ref, base, text = check_ref(self.kit.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
         start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
         begin = self.remote.commit(subject.tree, base, text, *start)
         self._place(ref, begin)
@@ -251,7 +251,7 @@ class Far:
                 self.remote.put(ref, begin, self.remote.seen.get(ref, NEVER))
             except Moved:
                 self.remote.look(ref)
-                self.bench.record.still_ours()
+                self.kit.record.still_ours()
             else:
                 return
         raise GitFailed(f"{ref} is moved by somebody else again and again.", hint="See who else writes to the remote.")
@@ -263,8 +263,8 @@ class Far:
             commit = self._arrived(order, ref)
         if commit:
             self.remote.seen[ref] = commit
-            tree = (report.tree if report is not None else "") or self.bench.workspace.tree_of(commit)
-            self.bench.workspace.prepare(order.slot, order.base, tree)
+            tree = (report.tree if report is not None else "") or self.kit.workspace.tree_of(commit)
+            self.kit.workspace.prepare(order.slot, order.base, tree)
             work = Placed(ref, commit, spent=report is not None and bool(report.commit) and order.session == 1)
             self.shelf.placed[order.base, tree] = self.shelf.owed[order.slot] = work
         if report is None:
@@ -272,10 +272,10 @@ class Far:
             arrived = "its work had arrived" if commit else "nothing of its work had arrived"
             return SessionDone(outcome=_gone(f"{who} was lost while this session ran; {arrived}."))
         if report.log:
-            self.bench.desk.append(self.bench.layout.log(order.task), report.log)
+            self.kit.own_files.append(self.kit.layout.log(order.task), report.log)
         if report.session is None:
             fault = one_line(report.fault, FAULT_CHARS)
-            self.bench.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
+            self.kit.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
             return SessionDone(outcome=_gone(fault))
         return replace(report.session, place=ending.worker)
 

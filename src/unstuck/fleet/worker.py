@@ -17,7 +17,7 @@ from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
 from unstuck.journal import Ended, Outcome, Redactor
-from unstuck.line import Bench, Here, Interrupted, OneTask, redacted
+from unstuck.line import Here, Interrupted, Kit, OneTask, redacted
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Stop
 from unstuck.tell import counted, one_line
@@ -280,10 +280,10 @@ def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
     return (job.agent, seconds, f"{outcome.end} met by task {one_line(job.task, 40)}")
 
 
-class BenchOf(Protocol):
-    """Gives the workbench of a run."""
+class KitOf(Protocol):
+    """Gives the kit of a run."""
 
-    def __call__(self, run: str, sheet: str, *, verifying: bool) -> Bench:
+    def __call__(self, run: str, sheet: str, *, verifying: bool) -> Kit:
         """Return it, made by the run's sheet; for verifying, with what the run's journal says by now."""
         ...
 
@@ -292,7 +292,7 @@ class BenchOf(Protocol):
 class Doing:
     """What a worker does jobs with."""
 
-    bench_of: "BenchOf"
+    kit_of: "KitOf"
     remote: Remote
     redactor: Redactor
 
@@ -306,37 +306,37 @@ class Doing:
         try:
             wanted = read(Wanted, task.job.body)
             self.remote.fetch(wanted.fetch, wanted.begin, f"@{task.slot}")
-            bench = self.bench_of(task.job.run, task.job.sheet, verifying=wanted.subject is not None)
-            bench = replace(bench, stop=task.stop, seen=lambda _task, line: seen(line))
+            kit = self.kit_of(task.job.run, task.job.sheet, verifying=wanted.subject is not None)
+            kit = replace(kit, stop=task.stop, seen=lambda _task, line: seen(line))
             if wanted.subject is not None:
-                return self._verified(bench, wanted.subject, task.slot, task.stop)
+                return self._verified(kit, wanted.subject, task.slot, task.stop)
             assert wanted.session is not None
             order = replace(wanted.session, slot=task.slot, place="")
             if not task.knows:  # the agent's own session is on another machine, or belongs to another folder
                 order = replace(order, resume="", word="")
-            return self._sent(bench, wanted, order, task.stop)
+            return self._sent(kit, wanted, order, task.stop)
         except UnstuckError as error:
             return Report(fault=error.message)
         except Exception as error:  # noqa: BLE001  # a thread that dies in silence would leave its job at work for ever
             return Report(fault=f"{type(error).__name__}: {error}")
 
-    def _verified(self, bench: Bench, subject: Subject, slot: int, stop: Stop) -> Report:
+    def _verified(self, kit: Kit, subject: Subject, slot: int, stop: Stop) -> Report:
         try:
-            return Report(verdict=Here(bench).verify(subject, slot, stop))
+            return Report(verdict=Here(kit).verify(subject, slot, stop))
         except NotSetUp as error:
             return Report(failure=error.failure)
         except Interrupted:
             return Report(fault="It was stopped.")
 
-    def _sent(self, bench: Bench, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
+    def _sent(self, kit: Kit, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
         """Run a session. Its work is sent before anybody is told, so that a worker that dies in between has lost nothing."""
-        log = bench.layout.log(order.task)
+        log = kit.layout.log(order.task)
         before = _size(log)
-        bench.workspace.prepare(order.slot, order.base, order.tree)
-        done = _run_session(bench, order, stop)
+        kit.workspace.prepare(order.slot, order.base, order.tree)
+        done = _run_session(kit, order, stop)
         if order.probe:
             return Report(session=done, log=_since(log, before))
-        tree = bench.workspace.tree(order.slot, order.base)
+        tree = kit.workspace.tree(order.slot, order.base)
         done = replace(done, notes=(*done.notes, *tree.notes))
         commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
         try:
@@ -346,8 +346,8 @@ class Doing:
         return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
-def _run_session(bench: Bench, order: SessionOrder, stop: Stop) -> SessionDone:
-    here = Here(bench)
+def _run_session(kit: Kit, order: SessionOrder, stop: Stop) -> SessionDone:
+    here = Here(kit)
     try:
         failure = None if order.begun else here.ready(order.task, order.slot)
     except Interrupted:

@@ -62,11 +62,11 @@ class Homecoming:
 
     def plan_merge(self, *, message: str, at: float) -> WayHome:
         """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""
-        standing = self._user_branch()
-        if isinstance(standing, NotPossible):
-            return standing
+        place = self._user_branch()
+        if isinstance(place, NotPossible):
+            return place
         _undo_half_a_merge(self._git, self.repository)
-        git, (branch, head) = self._git, standing
+        git, (branch, head) = self._git, place
         tip = git("rev-parse", f"refs/heads/{self.run_branch}")
         if self.mode == "single":
             tip = self._single(tip, message=message, at=at)
@@ -87,10 +87,10 @@ class Homecoming:
 
     def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
         """Move the user's branch and files on to `commit`, a descendant of where they are; refuse rather than overwrite."""
-        standing = self._user_branch()
-        if isinstance(standing, NotPossible):
-            return standing
-        git, (branch, head) = self._git, standing
+        place = self._user_branch()
+        if isinstance(place, NotPossible):
+            return place
+        git, (branch, head) = self._git, place
         if git.succeeds("merge-base", "--is-ancestor", commit, head):
             return AlreadyHome(commit=head)
         if refusal := self._refusal(head, commit):
@@ -111,10 +111,10 @@ class Homecoming:
         A person's own edits stay theirs, staged or not: the change is made in what is staged, too. What HEAD does not
         have stays so. The index comes first: cut short, it holds a tick that is true, and the rest is done again.
         """
-        standing = self._user_branch()
-        if isinstance(standing, NotPossible):
-            return standing
-        git, (_, head) = self._git, standing
+        place = self._user_branch()
+        if isinstance(place, NotPossible):
+            return place
+        git, (_, head) = self._git, place
         there = _entries(git, "ls-tree", "-z", "--full-tree", head, "--", *paths) if paths else {}
         listed = [f":(top,literal){path}" for path in there]
         staged = _entries(git, "ls-files", "-z", "--stage", "--", *listed) if there else {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from unstuck.diagnosis import Diagnosis
     from unstuck.remedies import Plan, Strategy
 
-MOST_WAYS, STEP_CHARS, MOST_STEPS = 2, 300, 4
+MOST_STRATEGIES, STEP_CHARS, MOST_STEPS = 2, 300, 4
 LARGEST_FILE = 1 << 20
 WAITED_FOR = 6
 """Calls within which a way out is expected to be tried."""
@@ -90,41 +90,43 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     plan = _plan(heard, found)
     from unstuck.remedies import ASK  # noqa: PLC0415  # as above
 
-    ways = [way for way in plan.strategies if way.strategy != ASK][:MOST_WAYS]
-    if not ways and (found.blame == "agent" or found.severity == "recoverable"):
+    strategies = [strategy for strategy in plan.strategies if strategy.strategy != ASK][:MOST_STRATEGIES]
+    if not strategies and (found.blame == "agent" or found.severity == "recoverable"):
         return ""
     memory.told.append(name)
     means = f"{found.kind}: {found.facts.means}."
-    if not ways:
+    if not strategies:
         return f"{means} Trying again will not help. {plan.strategies[-1].steps[0].step.action}"
     memory.proposed = Proposed(
         chain=plan.chain,
         context=plan.context,
         tool=plan.tool,
-        ways=[[way.strategy, *(told.line for told in way.steps if told.line)] for way in ways],
+        strategies=[
+            [strategy.strategy, *(told.line for told in strategy.steps if told.line)] for strategy in strategies
+        ],
         left=WAITED_FOR,
     )
-    listed = " ".join(f"({place}) {_way(way)}" for place, way in enumerate(ways, 1))
-    return f"{means} {'Ways' if len(ways) > 1 else 'A way'} out, filled in for this machine: {listed}"
+    listed = " ".join(f"({place}) {_strategy(strategy)}" for place, strategy in enumerate(strategies, 1))
+    return f"{means} {'Ways' if len(strategies) > 1 else 'A way'} out, filled in for this machine: {listed}"
 
 
 def _plan(heard: Heard, found: "Diagnosis") -> "Plan":
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
-    from unstuck.compose import make_call, open_surgery  # noqa: PLC0415  # only after a failure
+    from unstuck.compose import make_call, open_remedies  # noqa: PLC0415  # only after a failure
 
-    surgery = open_surgery(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
+    planner = open_remedies(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
     call = make_call(found.evidence, args={} if heard.command else heard.args)
-    return surgery.plan(found, call)
+    return planner.plan(found, call)
 
 
-def _way(way: "Strategy") -> str:
+def _strategy(strategy: "Strategy") -> str:
     steps = []
-    for told in way.steps[:MOST_STEPS]:
+    for told in strategy.steps[:MOST_STEPS]:
         shown = f": `{one_line(told.line, STEP_CHARS).replace('`', chr(39))}`" if told.line else ""
         steps.append(f"{one_line(told.step.action, STEP_CHARS)}{shown}")
-    risk = "" if way.risk == "safe" else f", {way.risk}"
-    return f"{way.strategy}{risk}: {'; then '.join(steps)}."
+    risk = "" if strategy.risk == "safe" else f", {strategy.risk}"
+    return f"{strategy.strategy}{risk}: {'; then '.join(steps)}."
 
 
 def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
@@ -132,7 +134,7 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
     proposed = memory.proposed
     assert proposed is not None
     proposed["left"] -= 1
-    for name, *steps in proposed["ways"]:
+    for name, *steps in proposed["strategies"]:
         done = [place for place, step in enumerate(steps, 1) if step and _plain(str(step)) in _plain(heard.command)]
         if done and (not worked or max(done) == len(steps)):
             from pathlib import Path  # noqa: PLC0415  # not for a success

@@ -42,7 +42,7 @@ class Proposed(TypedDict):
     context: str
     tool: str
     """The program or tool that was called, for which experience counts."""
-    ways: list[list[Any]]
+    strategies: list[list[Any]]
     """Each with its name, and its steps as command lines."""
     left: int
     """How many calls more they are waited for."""
@@ -91,12 +91,12 @@ def digest(text: str) -> str:
 def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
     """Say that the same call comes again and again; `memory` holds it already. Returns the streak and the words."""
     if heard.tool in WAITING or len(memory.calls) < ROW or memory.calls[-1][:2] != memory.calls[-2][:2]:
-        return _standing_still(memory)
+        return _no_progress(memory)
     from unstuck.decide import repetition  # noqa: PLC0415  # only where there may be one
 
     *done, last = [(str(tool), str(arguments)) for tool, arguments, _, _ in memory.calls]
     if repetition(done, last, same=0, tool=0, row=ROW) is None:
-        return _standing_still(memory)
+        return _no_progress(memory)
     times = next((count for count, call in enumerate(reversed(done), 1) if call != last), len(done) + 1)
     results = {row[2] for row in memory.calls[-times:]}
     same = "with the same result every time" if len(results) == 1 else "without any change of yours in between"
@@ -105,7 +105,7 @@ def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
     return f"row {last}", words
 
 
-def _standing_still(memory: Memory) -> tuple[str, str] | None:
+def _no_progress(memory: Memory) -> tuple[str, str] | None:
     results = [str(row[2]) for row in memory.calls if row[3]]
     failing = [row[3] for row in memory.calls[-BEATS:]]
     if len(failing) < BEATS or not all(failing) or len(set(results[-BEATS:])) > 1:

@@ -18,7 +18,7 @@ from unstuck.journal.task_state import SETTLED
 from unstuck.line import blocked
 from unstuck.plans import Insertion
 from unstuck.ports import PlanFile
-from unstuck.process import DiskDesk, put
+from unstuck.process import DiskFiles, put
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
@@ -145,7 +145,7 @@ class ExecutionLog:
             f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {tell.sentence(entry.event)}",
             tell.told(entry, state),
         ]
-        DiskDesk().append(self.path, "".join(f"{line}\n" for line in lines if line))
+        DiskFiles().append(self.path, "".join(f"{line}\n" for line in lines if line))
 
 
 def phase_file(home: Path, name: str) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
-from unstuck.process import Owner, birth, host, now, standing_by, unattended
+from unstuck.process import Owner, birth, host, now, unattended, vouching
 from unstuck.shipped import shipped
 
 VERSION = 3
@@ -143,7 +143,7 @@ class SqliteJournal:
 
     def attended(self) -> AbstractContextManager[str]:
         """Stand by a request in a way that no row can be forged to look like."""
-        return standing_by(asking(self.path))
+        return vouching(asking(self.path))
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unstuck.compose import NOTHING_FAILED, Remedy, make_call, open_surgery
+from unstuck.compose import NOTHING_FAILED, Remedy, make_call, open_remedies
 from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
 from unstuck.decide import profile as named_profile
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
@@ -271,8 +271,8 @@ class Recovery:
         if failure is None:
             return Remedy(NOTHING_FAILED, None)
         call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
-        surgery = open_surgery(self._cwd, task_type)._replace(lessons=self._learned())
-        made = surgery.plan(failure, call, tools)
+        planner = open_remedies(self._cwd, task_type)._replace(lessons=self._learned())
+        made = planner.plan(failure, call, tools)
         with self._lock:
             self._plans = [*self._plans[-9:], made]
         return Remedy(plan_json(made), made)

@@ -3,8 +3,8 @@ from unstuck.line.here import PROBE as PROBE
 from unstuck.line.here import Here as Here
 from unstuck.line.operate import Operations as Operations
 from unstuck.line.operate import nobodys_word as nobodys_word
-from unstuck.line.parts import Bench as Bench
 from unstuck.line.parts import Interrupted as Interrupted
+from unstuck.line.parts import Kit as Kit
 from unstuck.line.parts import Layout as Layout
 from unstuck.line.parts import NoRemedies as NoRemedies
 from unstuck.line.parts import OneTask as OneTask

@@ -7,7 +7,7 @@ from unstuck import decide
 from unstuck.agents import statement
 from unstuck.diagnosis import AGENT_DOWN, Failure, Kind, Touch, conflict, red, red_together
 from unstuck.journal import Acted, CheckResult, Classified, LineEvent, Rebased, TaskState, failed_command
-from unstuck.line.parts import Bench
+from unstuck.line.parts import Kit
 from unstuck.plans import Check, Insertion, Task
 from unstuck.ports import Conflict, Landing
 from unstuck.tell import one_line
@@ -22,108 +22,106 @@ PROPOSED = (
 )
 
 
-def act(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def act(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Perform the task's last decision."""
     decision = task.current.decision
     assert decision is not None
     action = decision.action
     match action:
         case decide.Accept():
-            bench.remedies.passed(bench.workspace.path(slot))
-            return land(bench, task)
+            kit.remedies.passed(kit.workspace.path(slot))
+            return land(kit, task)
         case decide.Fix():
-            return repair(bench, task, action, slot)
+            return repair(kit, task, action, slot)
         case decide.Amend() | decide.Append():
-            return amend(bench, task, action, slot)
+            return amend(kit, task, action, slot)
         case decide.Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
             why = one_line(task.current.failure.summary, 120)
             told = f"{task.current.agent} is set to rest ({why}); {other} takes task {task.task.id} over."
-            bench.record.note(told, task.task.id)
+            kit.record.note(told, task.task.id)
         case decide.Escalate() | decide.Halt():
-            action = replace(action, asks=_asked(bench, task, slot))
+            action = replace(action, asks=_asked(kit, task, slot))
         case _:
-            relieve(bench, task, slot)
-    return _put_away(bench, task, slot, action)
+            relieve(kit, task, slot)
+    return _put_away(kit, task, slot, action)
 
 
-def _put_away(
-    bench: Bench, task: TaskState, slot: int, action: decide.Action, added: tuple[Task, ...] = ()
-) -> LineEvent:
+def _put_away(kit: Kit, task: TaskState, slot: int, action: decide.Action, added: tuple[Task, ...] = ()) -> LineEvent:
     """Keep the attempt's work under a ref of its own, whatever becomes of its slot."""
-    snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+    snapshot = kit.workspace.snapshot(slot, str(task.last_seq))
     return Acted(task=task.task.id, action=action, snapshot=snapshot.ref if snapshot else None, added=added)
 
 
-def _asked(bench: Bench, task: TaskState, slot: int) -> str:
+def _asked(kit: Kit, task: TaskState, slot: int) -> str:
     """Return what the remedies would ask a person, where the surroundings are to blame and not what the agent may do."""
     failure, outcome = task.current.failure, task.current.outcome
     if failure is not None and failure.kind is Kind.AUTH_FAILED:
-        agent = bench.agents.get(task.current.agent)
+        agent = kit.agents.get(task.current.agent)
         how = agent.login if agent is not None else ""
         said = f"{task.current.agent} is not logged in. It said: {one_line(failure.says, 200)}"
         return f"{said}\nTo log in: {how}" if how else said
     if failure is None or failure.blame != "environment" or failure.kind in NOT_SURROUNDINGS:
         return ""
-    if (outcome is not None and outcome.denied) or not bench.workspace.present(slot):
+    if (outcome is not None and outcome.denied) or not kit.workspace.present(slot):
         return ""
-    return bench.remedies.question(failure, failed_command(task), bench.workspace.path(slot))
+    return kit.remedies.question(failure, failed_command(task), kit.workspace.path(slot))
 
 
-def relieve(bench: Bench, task: TaskState, slot: int) -> None:
+def relieve(kit: Kit, task: TaskState, slot: int) -> None:
     """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
     failure = task.current.failure
-    if failure is not None and bench.workspace.present(slot):
-        for sentence in bench.remedies.relieve(failure, failed_command(task), bench.workspace.path(slot)):
-            bench.record.note(sentence, task.task.id)
+    if failure is not None and kit.workspace.present(slot):
+        for sentence in kit.remedies.relieve(failure, failed_command(task), kit.workspace.path(slot)):
+            kit.record.note(sentence, task.task.id)
 
 
-def repair(bench: Bench, task: TaskState, fix: decide.Fix, slot: int) -> LineEvent:
+def repair(kit: Kit, task: TaskState, fix: decide.Fix, slot: int) -> LineEvent:
     """Write the fix task into the plan, and keep the failed work; doing it again finds it there."""
     name = task.task.id
-    block = decide.fix_block(bench.tasks[name], fix, scope=bench.config.fixes.scope)
-    added = bench.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
-    bench.add(added)
-    return _put_away(bench, task, slot, fix, added)
+    block = decide.fix_block(kit.tasks[name], fix, scope=kit.config.fixes.scope)
+    added = kit.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
+    kit.add(added)
+    return _put_away(kit, task, slot, fix, added)
 
 
-def land(bench: Bench, task: TaskState) -> LineEvent:
+def land(kit: Kit, task: TaskState) -> LineEvent:
     """Put the verified tree on the run's branch, or merge it onto a tip that moved, to be verified again."""
     name, verdict, decision = task.task.id, task.current.verdict, task.current.decision
     assert verdict is not None
     assert decision is not None
-    landing = Landing(tree=verdict.tree, base=verdict.base, message=message(bench, task), at=task.last_at)
-    if (commit := bench.workspace.land(landing)) is not None:
+    landing = Landing(tree=verdict.tree, base=verdict.base, message=message(kit, task), at=task.last_at)
+    if (commit := kit.workspace.land(landing)) is not None:
         if commit == verdict.base:
             return Acted(task=name, action=decision.action)
-        changes = bench.workspace.listed(verdict.base, verdict.tree)
+        changes = kit.workspace.listed(verdict.base, verdict.tree)
         return Acted(task=name, action=decision.action, commit=commit, changes=changes)
-    tip = bench.workspace.tip()
-    merged = bench.workspace.merge(landing, tip)
+    tip = kit.workspace.tip()
+    merged = kit.workspace.merge(landing, tip)
     if isinstance(merged, Conflict):
-        return Classified(task=name, failure=conflict(merged.files, both_sides(bench, task, tip, merged.files)))
+        return Classified(task=name, failure=conflict(merged.files, both_sides(kit, task, tip, merged.files)))
     return Rebased(task=name, base=tip, tree=merged)
 
 
-def message(bench: Bench, task: TaskState) -> str:
+def message(kit: Kit, task: TaskState) -> str:
     """Write the commit's text: the plan's own subject where it has one, and trailers that say where it came from."""
-    plan_task = bench.tasks[task.task.id]
-    subject = one_line(bench.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
-    trailers = [f"Unstuck-Run: {bench.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
+    plan_task = kit.tasks[task.task.id]
+    subject = one_line(kit.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
+    trailers = [f"Unstuck-Run: {kit.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
     action = task.current.decision.action if task.current.decision else None
     because = action.because if isinstance(action, decide.Accept) else ""
     accepted = [f"Accepted: {one_line(because, 500)}", ""] if because else []
     return "\n".join([subject or f"Task {plan_task.id}", "", *accepted, *trailers]) + "\n"
 
 
-def asked_for(bench: Bench, task: TaskState) -> decide.Decision | None:
+def asked_for(kit: Kit, task: TaskState) -> decide.Decision | None:
     """Return the change of the plan that this attempt's agent asks for, if it is to be made; once per attempt."""
     found = _request(task)
     number = task.current.number
     if found is None or any(one.attempt == number for one in task.modifications):
         return None
     if isinstance(found, decide.Amendment):
-        ids = _ids(bench, task, len(found.proposals))
-        because = _against(bench, task, found, ids)
+        ids = _ids(kit, task, len(found.proposals))
+        because = _against(kit, task, found, ids)
         if not because:
             return decide.Decision(
                 action=_action(found, ids, number), reason=found.reason or "The agent asks for it.", rung="asked"
@@ -131,27 +129,27 @@ def asked_for(bench: Bench, task: TaskState) -> decide.Decision | None:
         found = decide.Refused(because)
     told = f"Task {task.task.id}'s agent asks to change the plan: refused, {found.because}."
     if told not in task.notes:
-        bench.record.note(told, task.task.id)
+        kit.record.note(told, task.task.id)
     return None
 
 
-def amend(bench: Bench, task: TaskState, action: decide.Amend | decide.Append, slot: int) -> LineEvent:
+def amend(kit: Kit, task: TaskState, action: decide.Amend | decide.Append, slot: int) -> LineEvent:
     """Write the tasks into the plan; doing it again finds them there."""
     name, found = task.task.id, _request(task)
     assert isinstance(found, decide.Amendment)
-    known = {check.command for one in list(bench.tasks.values()) for check in one.checks}
-    known.update(gate.command for gate in bench.gates)
+    known = {check.command for one in list(kit.tasks.values()) for check in one.checks}
+    known.update(gate.command for gate in kit.gates)
     blocks: dict[str, str] = {}
     follows = action.request == "ADD_FOLLOWUP"
     for new, proposal in zip(action.ids, found.proposals, strict=True):
-        blocks[new], proposed = decide.amended_block(new, proposal, known, bench.tasks[name] if follows else None)
+        blocks[new], proposed = decide.amended_block(new, proposal, known, kit.tasks[name] if follows else None)
         told = PROPOSED.format(new=new, name=name, check=proposed)
         if proposed and told not in task.notes:
-            bench.record.note(told, name)
+            kit.record.note(told, name)
     before = action.request == "ADD_PREREQUISITE"
-    added = bench.plan.insert(Insertion(blocks=blocks, beside=name, before=before))
-    bench.add(added)
-    return _put_away(bench, task, slot, action, added)
+    added = kit.plan.insert(Insertion(blocks=blocks, beside=name, before=before))
+    kit.add(added)
+    return _put_away(kit, task, slot, action, added)
 
 
 def _request(task: TaskState) -> decide.Amendment | decide.Refused | None:
@@ -159,8 +157,8 @@ def _request(task: TaskState) -> decide.Amendment | decide.Refused | None:
     return decide.read_request(outcome.words, task.task.id) if outcome is not None else None
 
 
-def _ids(bench: Bench, task: TaskState, count: int) -> tuple[str, ...]:
-    taken = set(bench.record.state.tasks)
+def _ids(kit: Kit, task: TaskState, count: int) -> tuple[str, ...]:
+    taken = set(kit.record.state.tasks)
     ids: list[str] = []
     for _ in range(count):
         ids.append(decide.next_id(task.task.id, len(task.fixes), taken))
@@ -168,16 +166,16 @@ def _ids(bench: Bench, task: TaskState, count: int) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _against(bench: Bench, task: TaskState, found: decide.Amendment, ids: tuple[str, ...]) -> str:
+def _against(kit: Kit, task: TaskState, found: decide.Amendment, ids: tuple[str, ...]) -> str:
     """Say what speaks against the change; empty if nothing does."""
-    if not bench.plan.extensible:
+    if not kit.plan.extensible:
         return "this plan takes no new tasks"
     if found.sort != "ADD_FOLLOWUP" and task.current.failure is None and _says_done(task):
         return "the task is done as it is"
     depth, above = 0, task.amends
     while above is not None:
-        depth, above = depth + 1, bench.record.task(above).amends
-    limits = bench.policy_of(task.task.id).limits
+        depth, above = depth + 1, kit.record.task(above).amends
+    limits = kit.policy_of(task.task.id).limits
     return decide.over_limit(
         len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth
     )
@@ -195,53 +193,53 @@ def _action(found: decide.Amendment, ids: tuple[str, ...], attempt: int) -> deci
     return decide.Amend(ids=ids, request=found.sort, attempt=attempt)
 
 
-def both_sides(bench: Bench, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:
+def both_sides(kit: Kit, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:
     """Say what this task and those that landed since its base did to the files in conflict."""
     verdict = task.current.verdict
     assert verdict is not None
     found: list[Touch] = []
-    for name, commit in _landed_since(bench, verdict.base, tip):
-        landed = bench.workspace.touches(f"{commit}^", commit, files)
+    for name, commit in _landed_since(kit, verdict.base, tip):
+        landed = kit.workspace.touches(f"{commit}^", commit, files)
         found += [replace(touch, task=name) for touch in landed]
-    found += [replace(touch, task=task.task.id) for touch in bench.workspace.touches(verdict.base, verdict.tree, files)]
+    found += [replace(touch, task=task.task.id) for touch in kit.workspace.touches(verdict.base, verdict.tree, files)]
     return tuple(sorted(found, key=lambda touch: files.index(touch.file)))
 
 
-def stands_together(bench: Bench, task: TaskState, slot: int) -> Failure | None:
+def stands_together(kit: Kit, task: TaskState, slot: int) -> Failure | None:
     """Run the checks of the tasks that landed meanwhile on the merged tree; say whose is red now, if any is."""
     attempt = task.current
     if attempt.alone is None or attempt.verdict is None:
         return None
-    landed = _landed_since(bench, attempt.alone.base, attempt.verdict.base)
-    own = {check.command for check in bench.checks(task.task.id)}
+    landed = _landed_since(kit, attempt.alone.base, attempt.verdict.base)
+    own = {check.command for check in kit.checks(task.task.id)}
     wanted: dict[str, tuple[str, Check]] = {}
     for name, _ in landed:
-        for check in bench.tasks[name].checks:
+        for check in kit.tasks[name].checks:
             if ASKS_FOR_US in check.command:
                 wanted[f"{name} {check.command}"] = name, check  # it means something else for every task
             elif check.command not in own:
                 wanted.setdefault(check.command, (name, check))
-    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
+    site = Site(kit=kit, name=task.task.id, slot=kit.spare + slot)
     for name, check in wanted.values():
         site.name = name
-        bench.processes.expect(bench.environment(name, site.slot))
+        kit.processes.expect(kit.environment(name, site.slot))
         result = check_on(site, check, attempt.verdict.base, attempt.verdict.tree)
         if result.status == "fail":
             return red_together(red(result), name)
     return None
 
 
-def with_partner(bench: Bench, task: TaskState, slot: int, failure: Failure) -> Failure:
+def with_partner(kit: Kit, task: TaskState, slot: int, failure: Failure) -> Failure:
     """Name the task with which a merged tree is red, where the work was green alone."""
     attempt = task.current
     if attempt.alone is None or attempt.verdict is None or attempt.verdict.status != "fail":
         return failure
     result = next((one for one in attempt.verdict.results if one.status == "fail"), None)
-    landed = _landed_since(bench, attempt.alone.base, attempt.verdict.base)
+    landed = _landed_since(kit, attempt.alone.base, attempt.verdict.base)
     if result is None or not landed:
         return failure
-    check = Check(command=_as_written(bench, task, result), kind=result.kind)
-    place = _first_red(len(landed), lambda at: _is_red(bench, task, slot, landed[at][1], check))
+    check = Check(command=_as_written(kit, task, result), kind=result.kind)
+    place = _first_red(len(landed), lambda at: _is_red(kit, task, slot, landed[at][1], check))
     return red_together(failure, landed[place][0])
 
 
@@ -257,26 +255,26 @@ def _first_red(count: int, is_red: Callable[[int], bool]) -> int:
     return high
 
 
-def _is_red(bench: Bench, task: TaskState, slot: int, commit: str, check: Check) -> bool:
+def _is_red(kit: Kit, task: TaskState, slot: int, commit: str, check: Check) -> bool:
     alone = task.current.alone
     assert alone is not None
-    merged = bench.workspace.merge(Landing(tree=alone.tree, base=alone.base, message="", at=0.0), commit)
+    merged = kit.workspace.merge(Landing(tree=alone.tree, base=alone.base, message="", at=0.0), commit)
     if isinstance(merged, Conflict):
         return True
-    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
+    site = Site(kit=kit, name=task.task.id, slot=kit.spare + slot)
     return check_on(site, check, commit, merged).status == "fail"
 
 
-def _landed_since(bench: Bench, base: str, tip: str) -> list[tuple[str, str]]:
+def _landed_since(kit: Kit, base: str, tip: str) -> list[tuple[str, str]]:
     """List the tasks that landed after `base`, oldest first, each with its commit."""
-    commits = {task.commit: name for name, task in bench.record.state.tasks.items() if task.commit is not None}
-    passed = reversed(bench.workspace.history(tip, base)[:-1])
+    commits = {task.commit: name for name, task in kit.record.state.tasks.items() if task.commit is not None}
+    passed = reversed(kit.workspace.history(tip, base)[:-1])
     return [(commits[commit], commit) for commit in passed if commit in commits]
 
 
-def _as_written(bench: Bench, task: TaskState, result: CheckResult) -> str:
+def _as_written(kit: Kit, task: TaskState, result: CheckResult) -> str:
     """Return the check as the plan has it: the journal's copy may have lost a secret."""
     return next(
-        (one.command for one in bench.checks(task.task.id) if bench.redactor.text(one.command) == result.command),
+        (one.command for one in kit.checks(task.task.id) if kit.redactor.text(one.command) == result.command),
         result.command,
     )

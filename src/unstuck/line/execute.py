@@ -18,7 +18,7 @@ from unstuck.journal import (
     TaskState,
     failed_command,
 )
-from unstuck.line.parts import Bench, Interrupted
+from unstuck.line.parts import Interrupted, Kit
 from unstuck.line.schedule import held, next_agent
 from unstuck.line.stages import Stage
 from unstuck.orders import SessionDone, SessionOrder
@@ -50,70 +50,70 @@ LAST_LINES = 3
 WORDS_CHARS = 300
 
 
-def open_attempt(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def open_attempt(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Open the next attempt: on the tip, or on the tree that a retry keeps."""
-    state, name = bench.record.state, next_agent(bench.record.state, task, bench.clock.now())
-    name = name if name in bench.agents else next(iter(bench.agents))
+    state, name = kit.record.state, next_agent(kit.record.state, task, kit.clock.now())
+    name = name if name in kit.agents else next(iter(kit.agents))
     if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
-        bench.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
+        kit.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
     # It kept its work while others that its agent had asked for were done.
     waited = isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
     # Or while a person mended what its checks had met, perhaps by a commit.
     spared = bool(task.attempts) and not task.tries and task.current.spared
-    base, tree = _carried(bench, task) if waited or spared else (task.base, task.seed)
+    base, tree = _carried(kit, task) if waited or spared else (task.base, task.seed)
     return AttemptStarted(
         task=task.task.id,
         attempt=len(task.attempts) + 1,
         agent=name,
-        base=base or bench.workspace.tip(),
+        base=base or kit.workspace.tip(),
         slot=slot,
         tree=tree,
     )
 
 
-def _carried(bench: Bench, task: TaskState) -> tuple[str | None, str | None]:
+def _carried(kit: Kit, task: TaskState) -> tuple[str | None, str | None]:
     """Put the work that a task kept on top of what landed meanwhile; where the two clash, it begins anew."""
-    tip = bench.workspace.tip()
+    tip = kit.workspace.tip()
     if task.base is None or task.seed is None or tip == task.base:
         return task.base, task.seed
     kept = Landing(tree=task.seed, base=task.base, message=f"Work of task {task.task.id}\n", at=task.last_at)
-    merged = bench.workspace.merge(kept, tip)
+    merged = kit.workspace.merge(kept, tip)
     if isinstance(merged, str):
         return tip, merged
     clash = f"What task {task.task.id} had done clashes with what came meanwhile"
     told = f"{clash} ({', '.join(merged.files[:5])}): it begins anew. Its work is kept at {task.current.snapshot}."
     if told not in task.notes:
-        bench.record.note(told, task.task.id)
+        kit.record.note(told, task.task.id)
     return tip, None
 
 
-def run_session(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def run_session(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Have one session of the attempt's agent run, and return how it ended."""
     name, attempt = task.task.id, task.current
-    _wait_for_others(bench, name, attempt.agent)
-    bench.dispatcher.expect(name, slot)
+    _wait_for_others(kit, name, attempt.agent)
+    kit.dispatcher.expect(name, slot)
     if attempt.sessions == 0:
-        bench.workspace.prepare(slot, attempt.base, attempt.tree)
-    elif not bench.workspace.present(slot):
-        bench.workspace.prepare(slot, attempt.base, _start(task))
-    if (failure := bench.dispatcher.ready(name, slot)) is not None:
+        kit.workspace.prepare(slot, attempt.base, attempt.tree)
+    elif not kit.workspace.present(slot):
+        kit.workspace.prepare(slot, attempt.base, _start(task))
+    if (failure := kit.dispatcher.ready(name, slot)) is not None:
         return Classified(task=name, failure=failure)
     session = attempt.sessions + 1
-    bench.record(SessionStarted(task=name, session=session))
-    order = _briefed(bench, task, order_of(bench, task, slot, session))
-    done = bench.dispatcher.run(order, bench.stop)
-    _tell(bench, name, done)
+    kit.record(SessionStarted(task=name, session=session))
+    order = _briefed(kit, task, order_of(kit, task, slot, session))
+    done = kit.dispatcher.run(order, kit.stop)
+    _tell(kit, name, done)
     if done.failure is not None:
-        bench.record(SessionEnded(task=name, outcome=done.outcome))
+        kit.record(SessionEnded(task=name, outcome=done.outcome))
         return Classified(task=name, failure=done.failure)
-    return _judged_lifeless(bench, task, order, done) or SessionEnded(task=name, outcome=done.outcome)
+    return _judged_lifeless(kit, task, order, done) or SessionEnded(task=name, outcome=done.outcome)
 
 
-def order_of(bench: Bench, task: TaskState, slot: int, session: int) -> SessionOrder:
+def order_of(kit: Kit, task: TaskState, slot: int, session: int) -> SessionOrder:
     """Return a session's order without its brief: what it begins with, and what it continues."""
-    attempt, limits = task.current, bench.config.limits
+    attempt, limits = task.current, kit.config.limits
     return SessionOrder(
-        run=bench.run,
+        run=kit.run,
         task=task.task.id,
         attempt=attempt.number,
         session=session,
@@ -125,7 +125,7 @@ def order_of(bench: Bench, task: TaskState, slot: int, session: int) -> SessionO
         limits=TimeLimits(
             first_output=limits.first_output or None,
             silence=limits.silence or None,
-            wall_clock=_wall_clock(bench) or None,
+            wall_clock=_wall_clock(kit) or None,
         ),
         lasting=END_TO_END.fullmatch(task.task.id) is not None,  # what one step starts, the next ones look at
     )
@@ -137,50 +137,50 @@ def _start(task: TaskState) -> str | None:
     return attempt.verdict.tree if attempt.verdict else attempt.tree
 
 
-def _tell(bench: Bench, name: str, done: SessionDone) -> None:
+def _tell(kit: Kit, name: str, done: SessionDone) -> None:
     for sentence in done.notes:
-        bench.record.note(sentence, name, meanwhile=True)
+        kit.record.note(sentence, name, meanwhile=True)
 
 
-def _judged_lifeless(bench: Bench, task: TaskState, order: SessionOrder, done: SessionDone) -> LineEvent | None:
+def _judged_lifeless(kit: Kit, task: TaskState, order: SessionOrder, done: SessionDone) -> LineEvent | None:
     """Judge a session that failed at once and left nothing: if the agent cannot work at all, no check is asked.
 
     An unknown flag or a broken installation meets every task alike: it is found before a second task pays for it.
     """
     name, outcome = task.task.id, done.outcome
-    turned_away = _turned_away(outcome, bench.clock.now())
+    turned_away = _turned_away(outcome, kit.clock.now())
     if not (turned_away or _lifeless(outcome)):
         return None
-    if bench.workspace.tree(order.slot, order.base).id != (order.tree or bench.workspace.tree_of(order.base)):
+    if kit.workspace.tree(order.slot, order.base).id != (order.tree or kit.workspace.tree_of(order.base)):
         return None
     if turned_away:
         return SessionEnded(task=name, outcome=turned_away)
-    found = bench.probes.found(
-        name, order.agent, lambda finder: _stands(bench, finder, name, order.agent),
-        lambda: _probe(bench, order, done),
+    found = kit.probes.found(
+        name, order.agent, lambda finder: _stands(kit, finder, name, order.agent),
+        lambda: _probe(kit, order, done),
     )  # fmt: skip
-    bench.workspace.prepare(order.slot, order.base, order.tree)
+    kit.workspace.prepare(order.slot, order.base, order.tree)
     if found.elsewhere:
         ended = replace(outcome.ended, ending="stopped")
         return SessionEnded(task=name, outcome=replace(outcome, ended=ended, end="", claim="none"))
     if found.failure is None:
         return None
-    bench.record(SessionEnded(task=name, outcome=outcome))
+    kit.record(SessionEnded(task=name, outcome=outcome))
     return Classified(task=name, failure=found.failure)
 
 
-def _stands(bench: Bench, finder: str, name: str, agent: str) -> bool:
+def _stands(kit: Kit, finder: str, name: str, agent: str) -> bool:
     """Whether another task's finding about the agent holds: it is about to be told, or a person was asked and is silent."""
-    state = bench.record.state
-    return state.tasks[finder].stage is not Stage.REST or held(state, name, agent, bench.clock.now()) is not None
+    state = kit.record.state
+    return state.tasks[finder].stage is not Stage.REST or held(state, name, agent, kit.clock.now()) is not None
 
 
-def _probe(bench: Bench, order: SessionOrder, done: SessionDone) -> Failure | None:
+def _probe(kit: Kit, order: SessionOrder, done: SessionDone) -> Failure | None:
     """Ask the agent for one word, where it failed."""
-    bench.record.note(f"{order.agent} ended at once and without work: it is asked for one word.", order.task)
+    kit.record.note(f"{order.agent} ended at once and without work: it is asked for one word.", order.task)
     trivial = replace(order, brief=BRIEF, word="", resume="", lasting=False, probe=True, place=done.place)
-    answer = bench.dispatcher.run(trivial, bench.stop)
-    _tell(bench, order.task, answer)
+    answer = kit.dispatcher.run(trivial, kit.stop)
+    _tell(kit, order.task, answer)
     return _cannot_work(order.agent, done.outcome, answer)
 
 
@@ -237,42 +237,40 @@ def _cannot_work(agent: str, outcome: Outcome, probed: SessionDone) -> Failure |
     )
 
 
-def _wall_clock(bench: Bench) -> float:
+def _wall_clock(kit: Kit) -> float:
     """Return how long a session may take: what the user says holds in every profile; 0 is no limit."""
-    asked = bench.config.limits.wall_clock
-    return asked if asked is not None else bench.policy.limits.wall_clock or WALL_CLOCK
+    asked = kit.config.limits.wall_clock
+    return asked if asked is not None else kit.policy.limits.wall_clock or WALL_CLOCK
 
 
-def _wait_for_others(bench: Bench, name: str, agent: str) -> None:
+def _wait_for_others(kit: Kit, name: str, agent: str) -> None:
     """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
-    while (breaker := held(bench.record.state, name, agent, bench.clock.now())) is not None:
-        if bench.stop.deadline() is not None or breaker.lasts:
+    while (breaker := held(kit.record.state, name, agent, kit.clock.now())) is not None:
+        if kit.stop.deadline() is not None or breaker.lasts:
             raise Interrupted
         why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
-        bench.seen(name, f"waits for {why}")
-        bench.clock.wait(SLICE_SECONDS)
+        kit.seen(name, f"waits for {why}")
+        kit.clock.wait(SLICE_SECONDS)
 
 
-def _ways_out(bench: Bench, task: TaskState, slot: int) -> tuple[str, ...]:
+def _advice(kit: Kit, task: TaskState, slot: int) -> tuple[str, ...]:
     """Say what the agent itself may do about the surroundings that the last attempt failed in."""
     last = next((one for one in reversed(task.attempts) if one.failure is not None), None)
     if last is None or last.failure is None:
         return ()
-    shared = pattern(seen_failures(bench.record.state), bench.clock.now())
+    shared = pattern(seen_failures(kit.record.state), kit.clock.now())
     hung = last.failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED)  # the session: no check is to blame
-    ways = () if hung else bench.remedies.advise(last.failure, failed_command(task), bench.workspace.path(slot))
-    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *ways)
+    advice = () if hung else kit.remedies.advise(last.failure, failed_command(task), kit.workspace.path(slot))
+    return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *advice)
 
 
-def _briefed(bench: Bench, task: TaskState, order: SessionOrder) -> SessionOrder:
+def _briefed(kit: Kit, task: TaskState, order: SessionOrder) -> SessionOrder:
     """Write the brief: all of it for an agent that knows nothing, and a word to a session that is continued."""
     attempt = task.current
-    told, checks = replace(task, task=bench.tasks[order.task]), bench.checks(order.task)
-    touched = (
-        bench.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
-    )
-    repairs = bench.record.state.tasks.get(task.task.fixes or "")
-    ways = _ways_out(bench, task, order.slot)
-    text = brief(told, checks, bench.guidance, touched, repairs, ways, may_ask=bench.plan.extensible)
+    told, checks = replace(task, task=kit.tasks[order.task]), kit.checks(order.task)
+    touched = kit.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    repairs = kit.record.state.tasks.get(task.task.fixes or "")
+    advice = _advice(kit, task, order.slot)
+    text = brief(told, checks, kit.guidance, touched, repairs, advice, may_ask=kit.plan.extensible)
     word = go_on(told, checks) if order.resume else ""
-    return replace(order, brief=bench.redactor.text(text), word=bench.redactor.text(word))
+    return replace(order, brief=kit.redactor.text(text), word=kit.redactor.text(word))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Failure
 from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line.parts import Bench, OneTask, set_up
+from unstuck.line.parts import Kit, OneTask, set_up
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.ports import Agent, Assignment, Command, Stop, TimeLimits
 from unstuck.verify import Site, examine
@@ -23,46 +23,46 @@ VERSION_SECONDS = 20.0
 class Here:
     """The `Dispatcher` of a run that stays on one machine: whoever asks waits, in a thread of its own."""
 
-    bench: Bench
+    kit: Kit
 
     def expect(self, name: str, slot: int) -> None:
-        self.bench.processes.expect(self.bench.environment(name, slot))
+        self.kit.processes.expect(self.kit.environment(name, slot))
 
     def ready(self, name: str, slot: int) -> Failure | None:
-        return set_up(self.bench, name, slot)
+        return set_up(self.kit, name, slot)
 
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
-        bench, agent = self.bench, self.bench.agents.get(order.agent)
+        kit, agent = self.kit, self.kit.agents.get(order.agent)
         assignment = self._assignment(order)
         if order.begun:  # its processes died with the supervisor; what it printed is still there
             outcome = agent.outcome(CUT_SHORT, assignment) if agent else Outcome(ended=CUT_SHORT)
             return SessionDone(outcome=replace(outcome, claim="none", approach=""))
-        agent = agent or next(iter(bench.agents.values()))
-        bench.desk.put(assignment.brief_file, assignment.brief)
+        agent = agent or next(iter(kit.agents.values()))
+        kit.own_files.put(assignment.brief_file, assignment.brief)
         return self._probed(agent, order, stop) if order.probe else self._sat(agent, order, assignment, stop)
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
-        site = Site(bench=replace(self.bench, stop=stop), name=subject.task.id, slot=self.bench.spare + slot)
+        site = Site(kit=replace(self.kit, stop=stop), name=subject.task.id, slot=self.kit.spare + slot)
         return examine(site, subject)
 
     def _sat(self, agent: Agent, order: SessionOrder, assignment: Assignment, stop: Stop) -> SessionDone:
-        bench, command = self.bench, agent.command(assignment)
+        kit, command = self.kit, agent.command(assignment)
         limits = replace(order.limits, first_output=None, silence=None) if command.quiet else order.limits
-        environment = {**command.env, **_environment(bench, assignment)}
+        environment = {**command.env, **_environment(kit, assignment)}
         command = replace(command, env=environment, limits=limits, lasting=order.lasting)
-        command = bench.fence.around(command, "session")
+        command = kit.fence.around(command, "session")
         heading = f"\n=== attempt {order.attempt}, session {order.session}: {agent.name}\n"
-        bench.desk.append(assignment.log, heading)
+        kit.own_files.append(assignment.log, heading)
         with _listening(stop, command) as command:
             ended, notes = self._watched(order, command, stop)
         return SessionDone(outcome=agent.outcome(ended, assignment), notes=notes)
 
     def _probed(self, agent: Agent, order: SessionOrder, stop: Stop) -> SessionDone:
         """Ask for the version, then for one word."""
-        bench = self.bench
+        kit = self.kit
         trivial = self._assignment(order)
         command = agent.command(trivial)
-        environment = {**command.env, **_environment(bench, trivial)}
+        environment = {**command.env, **_environment(kit, trivial)}
         command = replace(command, env=environment, limits=PROBE_LIMITS)
         version, before = self._watched(order, _asks_version(command), stop)
         ended, notes = self._watched(order, command, stop)
@@ -70,16 +70,16 @@ class Here:
 
     def _watched(self, order: SessionOrder, command: Command, stop: Stop) -> tuple[Ended, tuple[str, ...]]:
         """Run a process of the agent's, and tell what changed meanwhile around it."""
-        bench = self.bench
-        bench.workspace.look()
-        began = bench.clock.now()
-        ended = bench.processes.run(command, stop=stop, seen=lambda line: _show(bench, order.task, command.gist(line)))
-        changed = bench.workspace.ended(order.slot, order.base)
-        return ended, (*changed, *bench.processes.strangers(command.cwd, began))
+        kit = self.kit
+        kit.workspace.look()
+        began = kit.clock.now()
+        ended = kit.processes.run(command, stop=stop, seen=lambda line: _show(kit, order.task, command.gist(line)))
+        changed = kit.workspace.ended(order.slot, order.base)
+        return ended, (*changed, *kit.processes.strangers(command.cwd, began))
 
     def _assignment(self, order: SessionOrder) -> Assignment:
         """Say where everything of a session lies; a probe has places of its own."""
-        layout = self.bench.layout
+        layout = self.kit.layout
         name, number, session = (PROBE, order.slot, 1) if order.probe else (order.task, order.attempt, order.session)
         return Assignment(
             run=order.run,
@@ -87,7 +87,7 @@ class Here:
             attempt=1 if order.probe else order.attempt,
             session=session,
             slot=order.slot,
-            worktree=self.bench.workspace.path(order.slot),
+            worktree=self.kit.workspace.path(order.slot),
             brief=order.word if order.resume else order.brief,
             brief_file=layout.brief(name, number, session),
             log=layout.log(order.task),
@@ -96,18 +96,18 @@ class Here:
         )
 
 
-def _environment(bench: Bench, assignment: Assignment) -> dict[str, str]:
+def _environment(kit: Kit, assignment: Assignment) -> dict[str, str]:
     return {
-        **bench.environment(assignment.task, assignment.slot),
+        **kit.environment(assignment.task, assignment.slot),
         "UNSTUCK_ATTEMPT": str(assignment.attempt),
         "UNSTUCK_SESSION": str(assignment.session),
         "UNSTUCK_BRIEF": str(assignment.brief_file),
     }
 
 
-def _show(bench: Bench, name: str, gist: str) -> None:
+def _show(kit: Kit, name: str, gist: str) -> None:
     if gist:
-        bench.seen(name, gist)
+        kit.seen(name, gist)
 
 
 @contextmanager

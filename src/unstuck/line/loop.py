@@ -13,153 +13,151 @@ from unstuck.diagnosis import by_word_lists, classify, evidence_of
 from unstuck.journal import Acted, Classified, Decided, LineEvent, SessionEnded, TaskState
 from unstuck.line.act import act, asked_for, stands_together, with_partner
 from unstuck.line.execute import open_attempt, order_of, run_session
-from unstuck.line.parts import Bench, Interrupted, used_up
+from unstuck.line.parts import Interrupted, Kit, used_up
 from unstuck.line.schedule import waits, waits_for_siblings
 from unstuck.line.stages import Stage
 from unstuck.verify import NotSetUp, Site, check_first, diagnosed, on_base, verify
 
 
-def advance(bench: Bench, name: str, slot: int) -> None:
+def advance(kit: Kit, name: str, slot: int) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
     try:
-        while (task := bench.record.task(name)).stage is not Stage.REST:
-            if task.stage in STARTS_WORK and (bench.stop.deadline() is not None or used_up(bench)):
+        while (task := kit.record.task(name)).stage is not Stage.REST:
+            if task.stage in STARTS_WORK and (kit.stop.deadline() is not None or used_up(kit)):
                 return
-            if task.stage is Stage.OPEN and waits_for_siblings(bench.record.state, name):
+            if task.stage is Stage.OPEN and waits_for_siblings(kit.record.state, name):
                 return
-            if waits(task, bench.clock.now()):
+            if waits(task, kit.clock.now()):
                 return  # the schedule starts it again at its time; others may have the room meanwhile
             if task.stage not in LANDS:
-                bench.turn.give(name)
-            elif not _may_act(bench, task):
+                kit.turn.give(name)
+            elif not _may_act(kit, task):
                 return
             if task.stage is Stage.VERIFY:
-                bench.dispatcher.expect(name, slot)
-            event = PERFORM[task.stage](bench, task, slot)
-            bench.record(event)
+                kit.dispatcher.expect(name, slot)
+            event = PERFORM[task.stage](kit, task, slot)
+            kit.record(event)
             if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
                 return  # the schedule starts the task again when the new ones have landed
     except Interrupted:
         return
     finally:
-        bench.turn.give(name)
+        kit.turn.give(name)
 
 
-def _may_act(bench: Bench, task: TaskState) -> bool:
+def _may_act(kit: Kit, task: TaskState) -> bool:
     """Wait for the turn to land, where that is what was decided; False if the run is stopped at once meanwhile."""
     decision = task.current.decision
     if task.stage is not Stage.ACT or decision is None or not isinstance(decision.action, Accept):
         return True
-    place = bench.record.state.places[task.task.id]
-    return bench.turn.take(task.task.id, place, given_up=lambda: _over(bench.stop.deadline()))
+    place = kit.record.state.places[task.task.id]
+    return kit.turn.take(task.task.id, place, given_up=lambda: _over(kit.stop.deadline()))
 
 
 def _over(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
 
-def reconcile(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def reconcile(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """End a session whose supervisor died: what it left behind is verified like any other work."""
-    begun = replace(order_of(bench, task, slot, task.current.sessions), begun=True)
-    return SessionEnded(task=task.task.id, outcome=bench.dispatcher.run(begun, bench.stop).outcome)
+    begun = replace(order_of(kit, task, slot, task.current.sessions), begun=True)
+    return SessionEnded(task=task.task.id, outcome=kit.dispatcher.run(begun, kit.stop).outcome)
 
 
-def judge(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def judge(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Say what stands in the way of landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    if task.accepted or repaired(bench, task):
+    if task.accepted or repaired(kit, task):
         return Classified(task=task.task.id, failure=None)
     closer = evidence_of(attempt.outcome, attempt.verdict)
-    found = diagnosed(bench, closer, attempt.verdict.tree) if closer else None
+    found = diagnosed(kit, closer, attempt.verdict.tree) if closer else None
     failure = classify(attempt.outcome, attempt.verdict, found)
     if failure is not None and found is not None and failure.kind is found.kind:
-        failure = replace(failure, resets_at=bench.judge.resets_at(found, bench.clock.now()))
+        failure = replace(failure, resets_at=kit.judge.resets_at(found, kit.clock.now()))
     try:
-        failure = stands_together(bench, task, slot) if failure is None else with_partner(bench, task, slot, failure)
+        failure = stands_together(kit, task, slot) if failure is None else with_partner(kit, task, slot, failure)
     except NotSetUp as error:
         failure = error.failure
-    if failure is not None and bench.policy_of(task.task.id).classifier != "unstuck":
+    if failure is not None and kit.policy_of(task.task.id).classifier != "unstuck":
         failure = by_word_lists(failure)
     return Classified(task=task.task.id, failure=failure)
 
 
-def repaired(bench: Bench, task: TaskState) -> bool:
+def repaired(kit: Kit, task: TaskState) -> bool:
     """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
     verdict = task.current.verdict
     green = verdict is not None and verdict.status == "pass"
     return (
         green
-        and done_by_others(bench.record.state, task.task.id)
-        and not bench.workspace.changed(task.current.base, verdict.tree if verdict else "")
+        and done_by_others(kit.record.state, task.task.id)
+        and not kit.workspace.changed(task.current.base, verdict.tree if verdict else "")
     )
 
 
-def choose(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def choose(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Decide what to do next."""
     name = task.task.id
-    if (asked := asked_for(bench, task)) is not None:
+    if (asked := asked_for(kit, task)) is not None:
         return Decided(task=name, decision=asked)
     past = history(
-        bench.record.state,
+        kit.record.state,
         name,
-        _choices(bench),
-        bench.clock.now(),
-        extensible=bench.plan.extensible,
-        healthy_base=task.current.failure is not None
-        and bench.policy_of(name).green_base
-        and _healthy(bench, task, slot),
-        own_doing=_own_doing(bench, task),
-        wants_approval=_wants_approval(bench, task),
-        gates=[bench.redactor.text(gate.command) for gate in bench.gates],
+        _choices(kit),
+        kit.clock.now(),
+        extensible=kit.plan.extensible,
+        healthy_base=task.current.failure is not None and kit.policy_of(name).green_base and _healthy(kit, task, slot),
+        own_doing=_own_doing(kit, task),
+        wants_approval=_wants_approval(kit, task),
+        gates=[kit.redactor.text(gate.command) for gate in kit.gates],
     )
-    decision = decide(task.current.failure, past, bench.policy_of(name), bench.experience)
+    decision = decide(task.current.failure, past, kit.policy_of(name), kit.experience)
     return Decided(task=name, decision=decision)
 
 
-def _healthy(bench: Bench, task: TaskState, slot: int) -> bool:
+def _healthy(kit: Kit, task: TaskState, slot: int) -> bool:
     """Whether the gates are green at the commit that the attempt began with: it is as good as one that landed."""
     base = task.current.base
-    if base in bench.record.state.green:
+    if base in kit.record.state.green:
         return True
-    site = Site(bench=bench, name=task.task.id, slot=bench.spare + slot)
+    site = Site(kit=kit, name=task.task.id, slot=kit.spare + slot)
     try:
-        return all(on_base(site, gate, base).status == "pass" for gate in bench.gates)
+        return all(on_base(site, gate, base).status == "pass" for gate in kit.gates)
     except NotSetUp:
         return False
 
 
-def _own_doing(bench: Bench, task: TaskState) -> bool:
+def _own_doing(kit: Kit, task: TaskState) -> bool:
     """Whether what is missing is asked for by the attempt's own change."""
     failure, verdict = task.current.failure, task.current.verdict
     if failure is None or verdict is None or failure.kind not in FUTILE:
         return False
-    changes = bench.workspace.changes(verdict.base, verdict.tree)
+    changes = kit.workspace.changes(verdict.base, verdict.tree)
     return asks_for_it(failure, [(change.old, change.new) for change in changes])
 
 
-def _wants_approval(bench: Bench, task: TaskState) -> bool:
+def _wants_approval(kit: Kit, task: TaskState) -> bool:
     """Whether a person wants to approve what would land now; where nothing changed, nothing lands."""
-    started, verdict = bench.record.state.started, task.current.verdict
+    started, verdict = kit.record.state.started, task.current.verdict
     if started is None or verdict is None or "land" not in started.options.approve:
         return False
-    return bool(bench.workspace.changed(verdict.base, verdict.tree))
+    return bool(kit.workspace.changed(verdict.base, verdict.tree))
 
 
-def go_on(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def go_on(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Go on after a wait: what a check met concerns that check, so only that is done again; else a session is run."""
     again = verify if task.current.sessions else check_first
-    return (again if task.current.met_by_check else run_session)(bench, task, slot)
+    return (again if task.current.met_by_check else run_session)(kit, task, slot)
 
 
-def _choices(bench: Bench) -> tuple[str, ...]:
+def _choices(kit: Kit) -> tuple[str, ...]:
     """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
-    started = bench.record.state.started
-    return started.options.agents if started is not None else tuple(bench.agents)
+    started = kit.record.state.started
+    return started.options.agents if started is not None else tuple(kit.agents)
 
 
-PERFORM: Mapping[Stage, Callable[[Bench, TaskState, int], LineEvent]] = {
+PERFORM: Mapping[Stage, Callable[[Kit, TaskState, int], LineEvent]] = {
     Stage.OPEN: open_attempt,
     Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,

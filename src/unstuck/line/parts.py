@@ -141,8 +141,8 @@ class Probes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """The workbench of one run; the same for all of its tasks."""
+class Kit:
+    """The kit of one run; the same for all of its tasks."""
 
     run: str
     record: Recorder
@@ -152,7 +152,7 @@ class Bench:
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
     plan: ports.PlanFile
-    dispatch: "Callable[[Bench], ports.Dispatcher]"
+    dispatch: "Callable[[Kit], ports.Dispatcher]"
     """Who runs sessions and verifies trees."""
     config: Config
     policy: Policy
@@ -163,7 +163,7 @@ class Bench:
     """Advice by kind of failure."""
     gates: tuple[Check, ...]
     layout: Layout
-    desk: ports.Desk
+    own_files: ports.OwnFiles
     redactor: Redactor
     stop: ports.Stop
     clock: ports.Clock
@@ -229,16 +229,16 @@ class Bench:
         }
 
 
-def used_up(bench: Bench) -> str:
+def used_up(kit: Kit) -> str:
     """Say which ceiling of the run is reached, if any, while there is work left."""
-    state = bench.record.state
+    state = kit.record.state
     if not state.open:
         return ""
-    sessions = bench.policy.limits.run_executions(len(state.tasks))
-    if bench.max_time is not None and bench.clock.now() - state.began > bench.max_time:
+    sessions = kit.policy.limits.run_executions(len(state.tasks))
+    if kit.max_time is not None and kit.clock.now() - state.began > kit.max_time:
         return "The time limit of the run is reached."
-    if bench.budget_usd is not None and state.cost_usd >= bench.budget_usd:
-        return f"The budget of ${bench.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far. Raise it with: unstuck resume --budget-usd N"
+    if kit.budget_usd is not None and state.cost_usd >= kit.budget_usd:
+        return f"The budget of ${kit.budget_usd:.2f} is used up: ${state.cost_usd:.2f} so far. Raise it with: unstuck resume --budget-usd N"
     if state.executions >= sessions:
         return f"The limit of {counted(sessions, 'session')} for one run is reached."
     return ""
@@ -291,29 +291,29 @@ class OneTask:
         return 0.0 if self.ended else self._run.deadline()
 
 
-def set_up(bench: Bench, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
+def set_up(kit: Kit, name: str, slot: int, *, needs: str | None = None) -> Failure | None:
     """Run the set-up commands once in every fresh worktree; a stamp beside it says that they are done.
 
     With `needs`, what the files say that the project needs, they are run again when that changes.
     """
-    commands = bench.config.workspace.setup
-    stamp = bench.workspace.path(slot).with_suffix(".ready")
+    commands = kit.config.workspace.setup
+    stamp = kit.workspace.path(slot).with_suffix(".ready")
     done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
-    if not commands or bench.desk.read(stamp) == done:
+    if not commands or kit.own_files.read(stamp) == done:
         return None
-    loose, before = bench.workspace.loose(slot), bench.workspace.altered(slot)
+    loose, before = kit.workspace.loose(slot), kit.workspace.altered(slot)
     for line in commands:
-        bench.seen(name, f"set-up: {line}")
-        ended = bench.processes.run(
-            bench.command(name, line, slot, timeout=bench.config.workspace.setup_timeout, purpose="setup"),
-            stop=bench.stop,
+        kit.seen(name, f"set-up: {line}")
+        ended = kit.processes.run(
+            kit.command(name, line, slot, timeout=kit.config.workspace.setup_timeout, purpose="setup"),
+            stop=kit.stop,
         )
         if ended.ending == "stopped":
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    altered = [path for path in bench.workspace.altered(slot) if path not in before]
-    bench.workspace.settle(slot, loose, altered)
+    altered = [path for path in kit.workspace.altered(slot) if path not in before]
+    kit.workspace.settle(slot, loose, altered)
     if not altered:  # what it did to the tree itself is undone by the next `prepare`, and must be done again then
-        bench.desk.put(stamp, done)
+        kit.own_files.put(stamp, done)
     return None

@@ -11,7 +11,7 @@ from unstuck.errors import UnstuckError
 from unstuck.journal import RunEnded, RunState
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Bench, OneTask, Stopper, used_up
+from unstuck.line.parts import Kit, OneTask, Stopper, used_up
 from unstuck.line.schedule import due, parked, settled, startable
 from unstuck.line.stages import Stage
 from unstuck.plans import cleans_up
@@ -36,7 +36,7 @@ BETWEEN_SESSIONS = (Stage.VERIFY, Stage.EXECUTE, Stage.WAIT)
 class Pool:
     """The threads of one run, and the few things that happen once per tick."""
 
-    bench: Bench
+    kit: Kit
     journal: Journal
     projections: Projections
     operations: Operations
@@ -52,7 +52,7 @@ class Pool:
 
     def run(self) -> RunEnded:
         """Work until every task rests, the run is stopped, or a limit is reached; say how it ended."""
-        self._kept = _slots_in_use(self.bench.record.state)
+        self._kept = _slots_in_use(self.kit.record.state)
         try:
             while self._tick():
                 self._collect()
@@ -60,27 +60,27 @@ class Pool:
             self._drain(error)
             raise
         finally:
-            self.bench.processes.end_lasting()
+            self.kit.processes.end_lasting()
         if self.fault is not None:
             raise self.fault
         return self._ending()
 
     def _tick(self) -> bool:
         """Do what is due; return whether anything still runs, or will."""
-        state = self.bench.record.state
+        state = self.kit.record.state
         now = time.monotonic()
         if now - self._beaten > BEAT_SECONDS:
             self.journal.beat()
             self._beaten = now
         self.operations.take(self.running)
-        if (said := self.bench.desk.read(self.bench.layout.pause)) is not None:
+        if (said := self.kit.own_files.read(self.kit.layout.pause)) is not None:
             because = f" It says: {one_line(said, 200)}" if said.strip() else ""
             self._ask_once(f"Paused by the file .unstuck/PAUSE; remove it, then `unstuck resume`.{because}", STUCK)
-        if reason := used_up(self.bench):
+        if reason := used_up(self.kit):
             self._ask_once(reason, LIMIT)
         if self.stopper.deadline() is None:
             room = self.parallel - len(self.running)
-            for name in startable(state, self.running, room, self.bench.clock.now()):
+            for name in startable(state, self.running, room, self.kit.clock.now()):
                 self._start(name)
         if now >= self._next_projection:
             self.project()
@@ -90,10 +90,10 @@ class Pool:
 
     def _rest(self) -> bool:
         """Let time pass until a waiting task goes on; False where none does, or the run was asked to stop."""
-        left = due(self.bench.record.state, self.bench.clock.now())
+        left = due(self.kit.record.state, self.kit.clock.now())
         if left is None or self.stopper.deadline() is not None:
             return False
-        self.bench.clock.wait(min(left, REST_SECONDS))
+        self.kit.clock.wait(min(left, REST_SECONDS))
         return True
 
     def project(self) -> None:
@@ -101,7 +101,7 @@ class Pool:
 
         What they say is forced to the disk first: after a power cut, a file that knows more would pass for an edit of a person.
         """
-        state, changed = self.bench.record.take_changed()
+        state, changed = self.kit.record.take_changed()
         if changed:
             self.journal.beat()
         self.projections.write(state, changed)
@@ -115,8 +115,8 @@ class Pool:
         slot = self._free_slot() if slot is None else slot
         stop = OneTask(self.stopper)
         self.running[name] = (slot, stop)
-        bench = replace(self.bench, stop=stop)
-        threading.Thread(target=self._work, args=(bench, name, slot), name=f"task {name}", daemon=True).start()
+        kit = replace(self.kit, stop=stop)
+        threading.Thread(target=self._work, args=(kit, name, slot), name=f"task {name}", daemon=True).start()
 
     def _free_slot(self) -> int:
         """Return a worktree that nobody works in, and in which no interrupted task has left its work.
@@ -127,24 +127,24 @@ class Pool:
         usable = (slot for slot in itertools.count() if slot < self.parallel or slot >= 2 * self.parallel)
         return next(slot for slot in usable if slot not in taken)
 
-    def _work(self, bench: Bench, name: str, slot: int) -> None:
+    def _work(self, kit: Kit, name: str, slot: int) -> None:
         """Advance one task; whatever happens, tell the main thread."""
         fault: BaseException | None = None
         try:
-            advance(bench, name, slot)
-            self._keep_unfinished(bench, name, slot)
+            advance(kit, name, slot)
+            self._keep_unfinished(kit, name, slot)
         except BaseException as error:  # noqa: BLE001  # handed to the main thread, which raises it
             fault = error
         self.finished.put((name, fault))
 
-    def _keep_unfinished(self, bench: Bench, name: str, slot: int) -> None:
+    def _keep_unfinished(self, kit: Kit, name: str, slot: int) -> None:
         """Put the work of a stopped session away, so that nothing depends on its worktree."""
-        task = bench.record.task(name)
-        waits_on = task.stage is Stage.WAIT and bench.stop.deadline() is None  # kept when that was decided
+        task = kit.record.task(name)
+        waits_on = task.stage is Stage.WAIT and kit.stop.deadline() is None  # kept when that was decided
         if task.attempts and task.current.sessions and task.stage in BETWEEN_SESSIONS and not waits_on:
-            snapshot = bench.workspace.snapshot(slot, str(task.last_seq))
+            snapshot = kit.workspace.snapshot(slot, str(task.last_seq))
             if snapshot is not None:
-                bench.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
+                kit.record.note(f"Task {name} was stopped; its work so far is kept at {snapshot.ref}.", name)
 
     def _collect(self) -> None:
         """Wait for a task to come to rest, one tick at the most."""
@@ -156,10 +156,10 @@ class Pool:
             load_ahead()
             return
         slot, _ = self.running.pop(name)
-        if self.bench.record.task(name).stage is Stage.WAIT:
+        if self.kit.record.task(name).stage is Stage.WAIT:
             self._kept[name] = slot  # its work is there
-        if cleans_up(self.bench.tasks[name]) and self.bench.record.task(name).stage is Stage.REST:
-            self.bench.processes.end_lasting()
+        if cleans_up(self.kit.tasks[name]) and self.kit.record.task(name).stage is Stage.REST:
+            self.kit.processes.end_lasting()
         if fault is not None and self.fault is None:
             self.fault = fault
             reason = fault.message if isinstance(fault, UnstuckError) else repr(fault)
@@ -173,7 +173,7 @@ class Pool:
             self.running.pop(name)
 
     def _ending(self) -> RunEnded:
-        state = self.bench.record.state
+        state = self.kit.record.state
         if settled(state) and self.stopper.exit_code not in (ALL_DONE, LIMIT):  # who stops it wants no merge now
             reason = f"{self.stopper.reason} Every task landed; `unstuck resume` brings the work home."
             return RunEnded(exit_code=self.stopper.exit_code, reason=reason)
@@ -183,7 +183,7 @@ class Pool:
             return RunEnded(exit_code=self.stopper.exit_code, reason=self.stopper.reason)
         if state.halted:
             return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
-        now = self.bench.clock.now()
+        now = self.kit.clock.now()
         if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
             until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)
             names = ", ".join(task.task.id for task in waiting)

@@ -16,7 +16,7 @@ from unstuck.journal import (
     subject,
 )
 from unstuck.line.operate import APPROVE, Operations
-from unstuck.line.parts import Bench, Stopper
+from unstuck.line.parts import Kit, Stopper
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.plans import Check, Plan
@@ -51,7 +51,7 @@ class Situation:
 class Supervisor:
     """All parts of one run, put together."""
 
-    bench: Bench
+    kit: Kit
     journal: Journal
     projections: Projections
     home: Home
@@ -59,29 +59,29 @@ class Supervisor:
 
     def work(self, situation: Situation) -> None:
         """Run the plan, or what is left of it, to the end."""
-        bench = self.bench
+        kit = self.kit
         # Workers of a fleet may be on this machine, too: their sessions go on.
-        leftovers = bench.processes.end_leftovers(f"UNSTUCK_RUN={bench.run}", but="UNSTUCK_WORKER=1")
+        leftovers = kit.processes.end_leftovers(f"UNSTUCK_RUN={kit.run}", but="UNSTUCK_WORKER=1")
         if situation.dead_owner is not None and situation.entries:
-            bench.record.note(
+            kit.record.note(
                 f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."
             )
         if situation.entries:
             self._take_up(situation)
         else:
-            begin(bench.record, bench.workspace, situation.started)
+            begin(kit.record, kit.workspace, situation.started)
             if situation.inherited is not None:
-                bench.record(situation.inherited)
+                kit.record(situation.inherited)
             for warning in situation.warnings:
-                bench.record.note(warning)
+                kit.record.note(warning)
             start_from(self.operations, situation.start_from, new=True)
         if held := self._held(situation):
-            bench.record(RunEnded(exit_code=STUCK, reason=held))
-            self.projections.write(*bench.record.take_changed())
+            kit.record(RunEnded(exit_code=STUCK, reason=held))
+            self.projections.write(*kit.record.take_changed())
             return
-        look_before(bench)
+        look_before(kit)
         pool = Pool(
-            bench=bench,
+            kit=kit,
             journal=self.journal,
             projections=self.projections,
             operations=self.operations,
@@ -95,7 +95,7 @@ class Supervisor:
 
     def _held(self, situation: Situation) -> str:
         """Say why nothing may begin before a person's word; empty if all may."""
-        state = self.bench.record.state
+        state = self.kit.record.state
         if situation.awaits_approval:
             return f"The plan's .ralph-state.json says awaitingApproval. {APPROVE}"
         wanted = state.started is not None and "plan" in state.started.options.approve
@@ -103,7 +103,7 @@ class Supervisor:
 
     def answer(self) -> dict[int, Operated]:
         """Carry out all waiting requests; return the answers by request."""
-        record = self.bench.record
+        record = self.kit.record
         answers = {
             request.id: self.operations.carry_out(request, live=False)
             for request in self.journal.requests(record.state.seen_request)
@@ -114,25 +114,25 @@ class Supervisor:
     @property
     def operations(self) -> Operations:
         return Operations(
-            record=self.bench.record, journal=self.journal, workspace=self.bench.workspace, stopper=self.stopper
+            record=self.kit.record, journal=self.journal, workspace=self.kit.workspace, stopper=self.stopper
         )
 
     def _take_up(self, situation: Situation) -> None:
-        record = self.bench.record
-        take_plan(self.operations, situation.plan, self.bench.redactor, accepted=situation.accept_plan_change)
-        edited = take_edits(self.operations, tuple(self.projections.edits(self.bench.run, situation.entries)))
+        record = self.kit.record
+        take_plan(self.operations, situation.plan, self.kit.redactor, accepted=situation.accept_plan_change)
+        edited = take_edits(self.operations, tuple(self.projections.edits(self.kit.run, situation.entries)))
         if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
             note_ticks(record, situation.plan, edited)
         start_from(self.operations, situation.start_from, new=False)
         head = situation.started.base
-        take_up(record, self.bench.workspace, self.operations, user_head=head, at=self.bench.clock.now())
+        take_up(record, self.kit.workspace, self.operations, user_head=head, at=self.kit.clock.now())
 
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
-        record = self.bench.record
+        record = self.kit.record
         pool.project()  # the plan's ticks are part of what comes home
-        note_change(record, self.bench.plan.read(), self.bench.redactor)
+        note_change(record, self.kit.plan.read(), self.kit.redactor)
         if ending.exit_code == ALL_DONE:
-            record(bring_home(self.bench, self.home, self.projections))
+            record(bring_home(self.kit, self.home, self.projections))
         record(ending)
 
 
@@ -141,80 +141,80 @@ MERGED_TREE = "merged"
 MOST_NAMES = 10
 
 
-def bring_home(bench: Bench, home: Home, projections: Projections) -> BroughtHome:
+def bring_home(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
     """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
-    brought, unknown = _brought(bench, home, projections), _unknown(bench)
+    brought, unknown = _brought(kit, home, projections), _unknown(kit)
     return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
 
 
-def _brought(bench: Bench, home: Home, projections: Projections) -> BroughtHome:
-    started = bench.record.state.started
+def _brought(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
+    started = kit.record.state.started
     assert started is not None
-    mode, branch = started.options.commit, f"unstuck/{bench.run}"
-    if not any(task.commit for task in bench.record.state.tasks.values()):
-        return BroughtHome(commit=None, text=_with_plan(bench, home, projections, "There was nothing to commit."))
+    mode, branch = started.options.commit, f"unstuck/{kit.run}"
+    if not any(task.commit for task in kit.record.state.tasks.values()):
+        return BroughtHome(commit=None, text=_with_plan(kit, home, projections, "There was nothing to commit."))
     if mode == "message-only":
         return BroughtHome(
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
         )
-    way = home.plan_merge(message=_message(bench.record.state), at=bench.record.state.began)
-    if isinstance(way, Merge) and (red := _red_together(bench, way.commit, way.tree)):
+    way = home.plan_merge(message=_message(kit.record.state), at=kit.record.state.began)
+    if isinstance(way, Merge) and (red := _red_together(kit, way.commit, way.tree)):
         way = NotPossible(reason=f"Merged with your new commits, `{red}` fails.", command=f"git merge {branch}")
-    elif isinstance(way, FastForward) and (red := _red_together(bench, *_end(bench))):
+    elif isinstance(way, FastForward) and (red := _red_together(kit, *_end(kit))):
         reason = f"`{red}` held when its task landed, and fails with all that landed after it."
         way = NotPossible(reason=reason, command=f"git merge {branch}")
     if isinstance(way, FastForward | Merge):
         way = home.apply_merge(way.commit)
     if isinstance(way, AlreadyHome):
         name = (started.branch or "").removeprefix("refs/heads/")
-        text = _with_plan(bench, home, projections, f"Everything is on your branch {name}.")
+        text = _with_plan(kit, home, projections, f"Everything is on your branch {name}.")
         return BroughtHome(commit=way.commit, text=text)
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
 
 
-def _unknown(bench: Bench) -> str:
+def _unknown(kit: Kit) -> str:
     """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
-    new = [task.shown for task in bench.plan.read().tasks if task.id not in bench.record.state.tasks and not task.done]
+    new = [task.shown for task in kit.plan.read().tasks if task.id not in kit.record.state.tasks and not task.done]
     more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
     told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
     return f"{told} Run the plan again to have them done." if new else ""
 
 
-def _end(bench: Bench) -> tuple[str, str]:
+def _end(kit: Kit) -> tuple[str, str]:
     """Return the commit at which the run's branch stands, and its tree."""
-    tip = bench.workspace.tip()
-    return tip, bench.workspace.tree_of(tip)
+    tip = kit.workspace.tip()
+    return tip, kit.workspace.tree_of(tip)
 
 
-def _red_together(bench: Bench, commit: str, tree: str) -> str:
+def _red_together(kit: Kit, commit: str, tree: str) -> str:
     """Run every check of the run on what comes home; return the first that fails. The last task's were run on it."""
     checks: dict[str, tuple[str, Check]] = {}
-    for name, _ in landed(bench):
-        verdict = bench.record.state.tasks[name].current.verdict
+    for name, _ in landed(kit):
+        verdict = kit.record.state.tasks[name].current.verdict
         if verdict is None or verdict.tree != tree:
-            checks |= {check.command: (name, check) for check in lasting_checks(bench, name)}
-    if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(bench)):
-        checks |= {gate.command: (MERGED_TREE, gate) for gate in bench.gates}
+            checks |= {check.command: (name, check) for check in lasting_checks(kit, name)}
+    if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(kit)):
+        checks |= {gate.command: (MERGED_TREE, gate) for gate in kit.gates}
     try:
         for name, check in checks.values():
-            site = Site(bench=bench, name=name, slot=bench.spare)
-            if check_on(site, check, commit).status == "fail" and _was_green(bench, check):
+            site = Site(kit=kit, name=name, slot=kit.spare)
+            if check_on(site, check, commit).status == "fail" and _was_green(kit, check):
                 return check.command
     except NotSetUp as error:
         return error.failure.summary
     return ""
 
 
-def _was_green(bench: Bench, check: Check) -> bool:
+def _was_green(kit: Kit, check: Check) -> bool:
     """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
-    verdicts = _verdicts(bench)
-    command = bench.redactor.text(check.command)
+    verdicts = _verdicts(kit)
+    command = kit.redactor.text(check.command)
     results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
     return all(one.status == "pass" and not one.although for one in results)
 
 
-def _verdicts(bench: Bench) -> list[Verdict | None]:
-    return [task.current.verdict for task in bench.record.state.tasks.values() if task.commit and task.attempts]
+def _verdicts(kit: Kit) -> list[Verdict | None]:
+    return [task.current.verdict for task in kit.record.state.tasks.values() if task.commit and task.attempts]
 
 
 def _message(state: RunState) -> str:
@@ -225,17 +225,17 @@ def _message(state: RunState) -> str:
     return "\n".join([title, "", *rows]) + "\n"
 
 
-def _with_plan(bench: Bench, home: Home, projections: Projections, text: str) -> str:
+def _with_plan(kit: Kit, home: Home, projections: Projections, text: str) -> str:
     """Commit what we wrote into the plan as the last commit, where HEAD has it; one that somebody is writing is theirs."""
-    state = bench.record.state
+    state = kit.record.state
     if state.started is None or not state.started.plan_files:
         return text
-    if bench.plan.read().problems:
+    if kit.plan.read().problems:
         return f"{text} The plan cannot be read as it lies there now, so it is neither ticked nor committed."
 
     def redone(contents: Mapping[str, bytes]) -> dict[str, bytes]:
         done = projections.redone(state, {PurePath(path).name: content for path, content in contents.items()})
         return {path: done[PurePath(path).name] for path in contents if PurePath(path).name in done}
 
-    committed = home.commit_plan(state.started.plan_files, redone, message="Tick the plan\n", at=bench.clock.now())
+    committed = home.commit_plan(state.started.plan_files, redone, message="Tick the plan\n", at=kit.clock.now())
     return f"{text} {committed.reason}" if isinstance(committed, NotPossible) else text

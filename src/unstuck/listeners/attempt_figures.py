@@ -9,7 +9,7 @@ from typing import Any
 from unstuck.decide import Append, Continue, Wait
 from unstuck.errors import UnstuckError
 from unstuck.journal import Acted, AttemptState, Decided, Entry, RunResumed, RunStarted, RunState, TaskState, iso
-from unstuck.process import DiskDesk
+from unstuck.process import DiskFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class MetricsFile:
     def _there(self) -> set[tuple[str, str, int]]:
         """Return the attempts that the file has; a line that somebody broke counts for none."""
         found = set()
-        for line in (DiskDesk().read(self.path) or "").splitlines():
+        for line in (DiskFiles().read(self.path) or "").splitlines():
             try:
                 one = json.loads(line)
                 found.add((one["run"], one["task"], one["attempt"]))
@@ -120,7 +120,7 @@ class MetricsFile:
             return
         text = "".join(f"{json.dumps({'schema': 1, **one.as_json()}, ensure_ascii=False)}\n" for one in lines)
         try:
-            DiskDesk().append(self.path, text)
+            DiskFiles().append(self.path, text)
         except UnstuckError as error:
             if not self._silent:
                 self._silent = True

@@ -21,7 +21,7 @@ from unstuck.diagnosis import Kind
 from unstuck.errors import with_extra
 from unstuck.journal import Acted, Entry, Operated, RunEnded, RunState, TaskState, awaits_approval
 from unstuck.ports import Command, Processes, TimeLimits
-from unstuck.process import DiskDesk
+from unstuck.process import DiskFiles
 from unstuck.tell import cause_of, one_line, question, visible, waits
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]
@@ -226,14 +226,14 @@ class Notifier:
             return
         self._run = run
         try:
-            kept = json.loads(DiskDesk().read(self._file) or "{}")
+            kept = json.loads(DiskFiles().read(self._file) or "{}")
             self._sent = {str(cause): float(at) for cause, at in kept["sent"].items()} if kept["run"] == run else {}
         except (ValueError, TypeError, KeyError, AttributeError):
             self._sent = {}
 
     def _keep(self) -> None:
         if self._run:
-            DiskDesk().put(self._file, json.dumps({"run": self._run, "sent": self._sent}))
+            DiskFiles().put(self._file, json.dumps({"run": self._run, "sent": self._sent}))
 
 
 def facts(message: Message) -> dict[str, str]:

@@ -19,7 +19,7 @@ from unstuck.plans.plan_file import open_plan as open_plan
 from unstuck.plans.plan_file import read_text as read_text
 from unstuck.plans.review import Proof as Proof
 from unstuck.plans.review import Proposal as Proposal
-from unstuck.plans.review import Standing as Standing
+from unstuck.plans.review import Showing as Showing
 from unstuck.plans.review import faults as faults
 from unstuck.plans.review import is_guard as is_guard
 from unstuck.plans.review import marked as marked

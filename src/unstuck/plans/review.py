@@ -98,7 +98,7 @@ def _open(plan: Plan) -> Iterator[Task]:
 
 # --- commands that an agent proposes: marked in the plan until a person says yes, and red on HEAD or called a guard
 
-Standing = Literal["red", "green", "guard", "absent", "wavers", "changes"]
+Showing = Literal["red", "green", "guard", "absent", "wavers", "changes"]
 """How a command stands on HEAD: red as new work must be, green, a guard in either way, without its program, not the same
 twice, or changing the tree that it should look at."""
 
@@ -123,7 +123,7 @@ class Proof:
 
     task: str
     command: str
-    standing: Standing
+    showing: Showing
     says: str = ""
     """The end of its output, in a line."""
 
@@ -198,8 +198,8 @@ def is_guard(task: Task) -> bool:
 def wanting(proofs: Sequence[Proof]) -> Iterator[Problem]:
     """Say which commands prove nothing, and what to do about each."""
     for proof in proofs:
-        if proof.standing in shipped_toml("review")["wanting"]:
-            why, hint = shipped_toml("review")["wanting"][proof.standing]
+        if proof.showing in shipped_toml("review")["wanting"]:
+            why, hint = shipped_toml("review")["wanting"][proof.showing]
             command = one_line(proof.command, COMMAND_CHARS)
-            said = f" It says: {proof.says}" if proof.says and proof.standing != "green" else ""
+            said = f" It says: {proof.says}" if proof.says and proof.showing != "green" else ""
             yield Problem(message=f"The Verify of task {proof.task} {why}: `{command}`.{said}", hint=hint)

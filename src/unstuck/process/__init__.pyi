@@ -5,12 +5,12 @@ from unstuck.process.ancestry import birth as birth
 from unstuck.process.ancestry import host as host
 from unstuck.process.ancestry import inside as inside
 from unstuck.process.ancestry import now as now
-from unstuck.process.ancestry import standing_by as standing_by
 from unstuck.process.ancestry import unattended as unattended
+from unstuck.process.ancestry import vouching as vouching
 from unstuck.process.ancestry import whoami as whoami
 from unstuck.process.processes import LocalProcesses as LocalProcesses
 from unstuck.process.rewriting import LARGEST as LARGEST
-from unstuck.process.rewriting import DiskDesk as DiskDesk
+from unstuck.process.rewriting import DiskFiles as DiskFiles
 from unstuck.process.rewriting import load as load
 from unstuck.process.rewriting import put as put
 from unstuck.process.rewriting import require_writable as require_writable

@@ -47,7 +47,7 @@ def inside() -> Inside | None:
 
 
 @contextmanager
-def standing_by(folder: Path) -> Iterator[str]:
+def vouching(folder: Path) -> Iterator[str]:
     """Stand by a word: hold a file open that is named like nothing else, until the one who is asked has seen it; give the name."""
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex

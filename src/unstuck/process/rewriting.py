@@ -126,8 +126,8 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-class DiskDesk:
-    """The `Desk` port on the disk."""
+class DiskFiles:
+    """The `OwnFiles` port on the disk."""
 
     def put(self, path: Path, text: str) -> None:
         put(path, text)

@@ -10,9 +10,9 @@ from typing import Any
 
 from unstuck.remedies.call_words import near_word, restrains
 from unstuck.remedies.chain import (
-    Deed,
     Expects,
     ListFolder,
+    Operation,
     ReadFile,
     Recipe,
     Step,
@@ -175,8 +175,8 @@ def _basic(s: Situation, tool: str) -> Recipe | None:
     return None
 
 
-def _one(action: str, deed: Deed, expected: str) -> Recipe:
-    return recipe(Step(action, deed, expected, again=True))
+def _one(action: str, operation: Operation, expected: str) -> Recipe:
+    return recipe(Step(action, operation, expected, again=True))
 
 
 # --- arguments by their schema ------------------------------------------------------------------------------------

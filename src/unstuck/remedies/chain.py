@@ -24,7 +24,7 @@ REMEDY = "remedy"
 """What stands for `$0` in the small fixed scripts; all that varies comes in as arguments."""
 
 
-class Way(NamedTuple):
+class StrategyRow(NamedTuple):
     """One strategy of a chain, before it is filled in."""
 
     name: str
@@ -35,17 +35,17 @@ class Way(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The ways out of one category."""
+    """The strategies for one category, in their order."""
 
     name: str
-    ways: tuple[Way, ...]
+    strategies: tuple[StrategyRow, ...]
     ask: str  # the question, with blanks
     ask_confidence: float
     looks_at: frozenset[str] = frozenset()  # what must be known about the machine to fill it in
 
 
 class Catalog(NamedTuple):
-    """All chains, and the tables that their ways look things up in."""
+    """All chains, and the tables that their strategies look things up in."""
 
     chains: Mapping[str, Chain]
     tables: Mapping[str, Any] = NOTHING_GIVEN
@@ -89,8 +89,8 @@ def names_of(argument: str) -> Iterator[list[str]]:
 
 
 def _chain(name: str, row: dict[str, Any]) -> Chain:
-    ways = tuple(Way(**way) for way in row["ways"])
-    return Chain(name, ways, row["ask"], row["ask_confidence"], frozenset(row["looks_at"]))
+    strategies = tuple(StrategyRow(**one) for one in row["strategies"])
+    return Chain(name, strategies, row["ask"], row["ask_confidence"], frozenset(row["looks_at"]))
 
 
 # --- what a step does ---------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Ask(NamedTuple):
     """Ask a person."""
 
 
-Deed = Shell | Script | ListFolder | ReadFile | WriteFile | MakeFolder | Remove | Use | Ask
+Operation = Shell | Script | ListFolder | ReadFile | WriteFile | MakeFolder | Remove | Use | Ask
 
 
 class Expects(NamedTuple):
@@ -164,13 +164,13 @@ NOTHING_MORE: Expects = Expects()
 
 class Step(NamedTuple):
     action: str
-    deed: Deed
+    operation: Operation
     expected: str
     risk: Risk = "safe"
     expects: Expects = NOTHING_MORE
     again: bool = False
     """The failing call once more, or its repaired form with the same effect: its success is what recovery means."""
-    back: "Deed | None" = None
+    back: "Operation | None" = None
     """What takes it back if the way does not work, where the step is no file that was written."""
 
 
@@ -203,9 +203,9 @@ def no_way(because: str) -> NoReturn:
     raise NoWay(because)
 
 
-def script(deed: Deed) -> str:
-    """Return a deed as one line for a shell; whatever came from a failure is quoted."""
-    match deed:
+def script(operation: Operation) -> str:
+    """Return an operation as one line for a shell; whatever came from a failure is quoted."""
+    match operation:
         case Shell(argv=argv, env=env):
             return shlex.join((*(("env", *(f"{key}={value}" for key, value in env.items())) if env else ()), *argv))
         case Script(text=text, shell=shell):
@@ -256,13 +256,17 @@ class Tools(NamedTuple):
             return row
         return (row[0], *(parameter(schema, name, place) for place, name in enumerate(row[1:])))
 
-    def render(self, deed: Deed) -> Rendered:
+    def render(self, operation: Operation) -> Rendered:
         """Return the call of the caller's tool; no way, if that tool is missing."""
-        match deed:
+        match operation:
             case Ask():
                 return Rendered(None, {})
             case Use():
-                return Rendered(deed.tool, dict(deed.args)) if self.has(deed.tool) else _missing(deed.tool)
+                return (
+                    Rendered(operation.tool, dict(operation.args))
+                    if self.has(operation.tool)
+                    else _missing(operation.tool)
+                )
             case ListFolder(path=path):
                 return self._call("read_dir", self._there(path)) or self.render(Shell(("ls", "-la", "--", path)))
             case ReadFile(path=path):
@@ -274,10 +278,10 @@ class Tools(NamedTuple):
                 return Rendered(None, {"seconds": float(seconds)})  # whoever has no shell waits by themselves
             case _:
                 name, argument = self.basic("run_bash") or _missing("run_bash")
-                timeout = getattr(deed, "timeout", None)
+                timeout = getattr(operation, "timeout", None)
                 limit = {"timeout_ms": round(timeout * 1000)} if timeout and argument == "script" else {}
                 wants = (self.schemas.get(name) or {}).get("properties", {}).get(argument, {})
-                line = f"cd {shlex.quote(self.folder)} && {script(deed)}" if self.folder else script(deed)
+                line = f"cd {shlex.quote(self.folder)} && {script(operation)}" if self.folder else script(operation)
                 return Rendered(
                     name, {argument: ["bash", "-lc", line] if wants.get("type") == "array" else line, **limit}
                 )

@@ -126,12 +126,12 @@ def manual_installation(s: Situation) -> Recipe:
         installing = [_install(f"Install {missing} with {language}'s own installer", *own, missing)]
     else:
         installing = _packages(s, missing)
-    deed = installing[-1].deed
-    assert isinstance(deed, Shell)
+    operation = installing[-1].operation
+    assert isinstance(operation, Shell)
     check = run(f"See that {missing} is there", "bash", "-c", fixed("there"), REMEDY, missing,
                 expected="Its path is printed", expects=Expects(prints=True))  # fmt: skip
     again = s.again(f"Call it again, now that {missing} is there")
-    return recipe(*installing, check, again, requires=[word for word in deed.argv if word not in SUDO][:1])
+    return recipe(*installing, check, again, requires=[word for word in operation.argv if word not in SUDO][:1])
 
 
 def _may_install(s: Situation) -> None:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.chain import NOTHING_GIVEN, Way
+from unstuck.remedies.chain import NOTHING_GIVEN, StrategyRow
 from unstuck.shipped import shipped_table
 
 PATIENCE = 5.0
@@ -61,32 +61,32 @@ class Lessons(NamedTuple):
     counts: Mapping[Key, Counts] = NOTHING_KNOWN
     consents: Mapping[str, int] = NOTHING_GIVEN
 
-    def of(self, chain: str, way: str, context: str, tool: str = "") -> Counts:
+    def of(self, chain: str, strategy: str, context: str, tool: str = "") -> Counts:
         """Return what is known about a way: of this tool in this context if that is enough, else of this context, else of all."""
-        elsewhere, beside, here = self._levels(chain, way, context, tool)
+        elsewhere, beside, here = self._levels(chain, strategy, context, tool)
         near = beside.plus(here)
         return here if here.tries >= ENOUGH else near if near.tries >= ENOUGH else elsewhere.plus(near)
 
-    def rate(self, chain: str, way: str, context: str, tool: str, confidence: float) -> float:
+    def rate(self, chain: str, strategy: str, context: str, tool: str, confidence: float) -> float:
         """Return a confidence moved by what is known elsewhere, then by this context's other tools, then by this tool.
 
         Each level moves what the wider one says, so that no outcome can move it the other way by making a level count.
         """
-        for level in self._levels(chain, way, context, tool):
+        for level in self._levels(chain, strategy, context, tool):
             confidence = level.blended(confidence)
         return confidence
 
-    def _levels(self, chain: str, way: str, context: str, tool: str) -> list[Counts]:
+    def _levels(self, chain: str, strategy: str, context: str, tool: str) -> list[Counts]:
         """Return what is known of a way in other contexts, in this one with other tools, and with this tool."""
         levels = [NOTHING, NOTHING, NOTHING]
         for (its_chain, its_way, its_context, its_tool), counts in self.counts.items():
-            if (its_chain, its_way) == (chain, way):
+            if (its_chain, its_way) == (chain, strategy):
                 level = 0 if its_context != context else 1 if its_tool != tool else 2
                 levels[level] = levels[level].plus(counts)
         return levels
 
-    def after(self, chain: str, way: str, context: str, *, worked: bool, **more: Any) -> "Lessons":
-        return Lesson(chain, way, context, worked, **more).taught(self)
+    def after(self, chain: str, strategy: str, context: str, *, worked: bool, **more: Any) -> "Lessons":
+        return Lesson(chain, strategy, context, worked, **more).taught(self)
 
     def with_consent(self, risk: str) -> "Lessons":
         return self._replace(consents={**self.consents, risk: self.consents.get(risk, 0) + 1})
@@ -113,20 +113,24 @@ class Lesson(NamedTuple):
         return lessons._replace(counts={**lessons.counts, key: counts})
 
 
-def order(ways: Sequence[Way], chain: str, context: str, lessons: Lessons, tool: str = "") -> tuple[Way, ...]:
+def order(
+    strategies: Sequence[StrategyRow], chain: str, context: str, lessons: Lessons, tool: str = ""
+) -> tuple[StrategyRow, ...]:
     """Return the ways as they should be tried: the listed order, adjacent ones swapped where the evidence says so."""
     listed, least = [], 1.0
-    for way in ways:
-        least = min(least, way.confidence)  # the listed order stands until it is refuted, whatever the confidences say
-        counts = lessons.of(chain, way.name, context, tool)
-        listed.append((way, counts, lessons.rate(chain, way.name, context, tool, least)))
+    for strategy in strategies:
+        least = min(
+            least, strategy.confidence
+        )  # the listed order stands until it is refuted, whatever the confidences say
+        counts = lessons.of(chain, strategy.name, context, tool)
+        listed.append((strategy, counts, lessons.rate(chain, strategy.name, context, tool, least)))
     for _ in listed:
         for place in range(len(listed) - 1):
             first, second = listed[place], listed[place + 1]
             known = first[1].tries >= ENOUGH and second[1].tries >= ENOUGH
             if known and _better(second[2], second[1], first[2], first[1]):
                 listed[place : place + 2] = [second, first]
-    return tuple(way for way, _, _ in listed)
+    return tuple(strategy for strategy, _, _ in listed)
 
 
 def _better(rate: float, counts: Counts, other_rate: float, other: Counts) -> bool:
@@ -138,11 +142,11 @@ def _better(rate: float, counts: Counts, other_rate: float, other: Counts) -> bo
 def proposals(lessons: Lessons) -> tuple[str, ...]:
     """Say which preferences the user might want to set; none is ever assumed."""
     totals: dict[str, Counts] = {}
-    for (_, way, _, _), counts in lessons.counts.items():
-        totals[way] = totals.get(way, NOTHING).plus(counts)
+    for (_, strategy, _, _), counts in lessons.counts.items():
+        totals[strategy] = totals.get(strategy, NOTHING).plus(counts)
     found = [
-        f'{way} never worked here in {counts.tries} tries: leave it out with `never = ["{way}"]`.'
-        for way, counts in sorted(totals.items())
+        f'{strategy} never worked here in {counts.tries} tries: leave it out with `never = ["{strategy}"]`.'
+        for strategy, counts in sorted(totals.items())
         if counts.tries >= HOPELESS and counts.successes == 0
     ]
     if (times := lessons.consents.get("caution", 0)) >= ASKED_OFTEN:

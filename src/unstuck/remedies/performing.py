@@ -25,10 +25,10 @@ from unstuck.remedies.chain import (
     ASK,
     RISKS,
     Ask,
-    Deed,
     Expects,
     ListFolder,
     MakeFolder,
+    Operation,
     ReadFile,
     Remove,
     Rendered,
@@ -129,7 +129,7 @@ def _execute(strategy: Strategy, toolbox: Toolbox, judge: Judge) -> tuple[Tried,
             code = done.exit_code
         if calls or not done.ok:
             printed.append(done.output.strip("\n"))
-        found = judge.diagnose(_evidence(done, script(told.step.deed))) if told.step.again or not done.ok else None
+        found = judge.diagnose(_evidence(done, script(told.step.operation))) if told.step.again or not done.ok else None
         if done.ok and (found is None or not told.step.again):
             continue
         toolbox.settle(keep=False)
@@ -189,7 +189,7 @@ class LocalToolbox:
             if shutil.which(name if "/" not in name else str(self.cwd / name), path=path) is None:
                 return f"{name} is not installed"
         for told in strategy.steps:
-            if why := self.hindrance(told.step.deed):
+            if why := self.hindrance(told.step.operation):
                 return why
         return next((f"{host} cannot be reached" for host in strategy.hosts if not _reachable(host)), "")
 
@@ -200,7 +200,7 @@ class LocalToolbox:
         try:
             for path in step.expects.exists:
                 self._remember(self.cwd / path)
-            done = self._do(step.deed)
+            done = self._do(step.operation)
         except (OSError, ValueError) as error:
             return Done(ok=False, because=str(error))
         if not done.ok:
@@ -236,9 +236,9 @@ class LocalToolbox:
 
     # --- below ----------------------------------------------------------------------------------------------------
 
-    def hindrance(self, deed: Deed) -> str:
+    def hindrance(self, operation: Operation) -> str:
         """Say why one step cannot be done right now; empty if it can."""
-        match deed:
+        match operation:
             case Use(tool=tool) if tool not in self.lent:
                 return f"only the agent has the tool {tool or 'that was called'}"
             case Ask():
@@ -247,19 +247,23 @@ class LocalToolbox:
                 folder = next(folder for folder in (self.cwd / path).parents if folder.is_dir())
                 if not os.access(folder, os.W_OK):
                     return f"{folder} may not be written to"
-                free, content = os.statvfs(folder), getattr(deed, "content", "").encode(errors="replace")
+                free, content = os.statvfs(folder), getattr(operation, "content", "").encode(errors="replace")
                 return f"there is no space for {path}" if len(content) > free.f_bavail * free.f_frsize else ""
             case Remove(paths=paths):
                 return next((f"{path} is outside of the workspace" for path in paths if not self._ours(path)), "")
             case _:
                 return ""
 
-    def _do(self, deed: Deed) -> Done:
-        match deed:
+    def _do(self, operation: Operation) -> Done:
+        match operation:
             case Shell():
-                return self._launch(deed) if deed.detached else self._run(deed.argv, deed.timeout, deed.env)
+                return (
+                    self._launch(operation)
+                    if operation.detached
+                    else self._run(operation.argv, operation.timeout, operation.env)
+                )
             case Script(text=text, shell=shell):
-                return self._run((shell, "-c", text), deed.timeout, {})
+                return self._run((shell, "-c", text), operation.timeout, {})
             case ListFolder(path=path):
                 return Done(ok=True, exit_code=0, output="\n".join(sorted(os.listdir(self.cwd / path))[:1000]))  # noqa: PTH208  # names
             case ReadFile(path=path):
@@ -294,10 +298,10 @@ class LocalToolbox:
         output = ended.tail[-SHOWN_CHARS:]
         return Done(ok=ended.ok, exit_code=ended.exit_code, output=output, because=because, timed_out=timed_out)
 
-    def _launch(self, deed: Shell) -> Done:
+    def _launch(self, operation: Shell) -> Done:
         """Start something that goes on by itself; if its way fails, it is ended."""
         process = subprocess.Popen(
-            deed.argv, cwd=self.cwd, env={**os.environ, **self.env, **deed.env}, start_new_session=True,
+            operation.argv, cwd=self.cwd, env={**os.environ, **self.env, **operation.env}, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._undo.append(lambda: os.killpg(process.pid, signal.SIGKILL))

@@ -22,7 +22,7 @@ from unstuck.remedies.chain import (
     Risk,
     Shell,
     Step,
-    Way,
+    StrategyRow,
     WriteFile,
     fixed,
     listed,
@@ -92,39 +92,39 @@ class Plan(NamedTuple):
 def recovery(situation: Situation, lessons: Lessons, context: str = "") -> Plan:
     """Return the recovery plan for one failed call."""
     chain, tool = situation.catalog.chain(situation.kind), situation.call.program
-    ways = order(chain.ways, chain.name, context, lessons, tool)
+    rows = order(chain.strategies, chain.name, context, lessons, tool)
     if situation.preferences.prefer_mirrors:
-        ways = tuple(sorted(ways, key=lambda way: way.name not in MIRRORS))
+        rows = tuple(sorted(rows, key=lambda row: row.name not in MIRRORS))
     strategies: list[Strategy] = []
     skipped: list[tuple[str, str]] = []
-    for way in ways:
+    for row in rows:
         try:
-            filled = _filled(situation, way)
+            filled = _filled(situation, row)
         except NoWay as reason:
-            skipped.append((way.name, one_line(str(reason), REASON_CHARS)))
+            skipped.append((row.name, one_line(str(reason), REASON_CHARS)))
         else:
-            known = lessons.rate(chain.name, way.name, context, tool, way.confidence)
+            known = lessons.rate(chain.name, row.name, context, tool, row.confidence)
             strategies.append(filled._replace(confidence=round(known * filled.confidence, 3)))
     strategies.append(_asking(situation, chain))
     return Plan(situation.kind, chain.name, context, tuple(strategies), tuple(skipped), tool, situation.tools.folder)
 
 
-def _filled(situation: Situation, way: Way) -> Strategy:
+def _filled(situation: Situation, row: StrategyRow) -> Strategy:
     """Fill one way in; its confidence is how likely it is that the repair is what was meant."""
-    if way.name in situation.preferences.never:
+    if row.name in situation.preferences.never:
         no_way("the configuration says never")
-    if way.creates and situation.task_type == "exploratory":
+    if row.creates and situation.task_type == "exploratory":
         no_way("an exploring task creates nothing")
-    recipe = fill(way.name)(situation)
+    recipe = fill(row.name)(situation)
     for name in recipe.requires:
         if not situation.around.has(name) and "/" not in name:
             no_way(f"{name} is not installed")
     for host in recipe.hosts:
         if not situation.preferences.may_reach(host):
             no_way(f"{host} is not among the allowed hosts")
-    steps = tuple(Told(_weighed(situation, step), situation.tools.render(step.deed)) for step in recipe.steps)
+    steps = tuple(Told(_weighed(situation, step), situation.tools.render(step.operation)) for step in recipe.steps)
     return Strategy(
-        way.name, recipe.likelihood, way.iterations, steps, recipe.requires, recipe.hosts, way.between_attempts
+        row.name, recipe.likelihood, row.iterations, steps, recipe.requires, recipe.hosts, row.between_attempts
     )
 
 
@@ -178,8 +178,12 @@ def _step(s: Situation, row: Mapping[str, Any], known: Mapping[str, Any]) -> Ste
     more |= {"expects": expects, "timeout": s.preferences.timeout + row["seconds"] if "seconds" in row else None}
     if "wraps" in row:
         step = s.wrapped(action, fixed(row["wraps"]), *words("first"), env=env, risk=row.get("risk"), **more)
-        assert isinstance(step.deed, Shell)
-        return step._replace(deed=step.deed._replace(detached=True), expects=expects) if "detached" in row else step
+        assert isinstance(step.operation, Shell)
+        return (
+            step._replace(operation=step.operation._replace(detached=True), expects=expects)
+            if "detached" in row
+            else step
+        )
     if "run" in row:
         back = Shell(words("back")) if "back" in row else None
         return run(action, *words("run"), risk=row.get("risk", "safe"), back=back, again="again" in row, **more)
@@ -189,7 +193,7 @@ def _step(s: Situation, row: Mapping[str, Any], known: Mapping[str, Any]) -> Ste
 def _weighed(situation: Situation, step: Step) -> Step:
     """Raise the risk of a write beyond the places that remedies may write to; keep what is said on one line."""
     step = step._replace(action=one_line(step.action, ACTION_CHARS))
-    match step.deed:
+    match step.operation:
         case WriteFile(path=path) if path.startswith(("/", "~", "../")):
             places = (situation.around.root, *situation.preferences.allowed_folders)
             if not any(path.startswith(f"{folder.rstrip('/')}/") for folder in places if folder != "."):

@@ -212,9 +212,9 @@ class Situation(NamedTuple):
             risk = "safe" if self.repeatable(words) else self._repeating(words)
             return Step(action, Shell(words, timeout, env), said, risk, promised(words, expects), again=True)
         text = self.call.line if script is None else script
-        deed = Shell(("bash", "-c", text), timeout, env) if env else Script(text, timeout)
+        operation = Shell(("bash", "-c", text), timeout, env) if env else Script(text, timeout)
         risk = max((self._repeating(tuple(part.split())) for part in parts(text)), key=RISKS.index, default="caution")
-        return Step(action, deed, said, risk, expects, again=True)
+        return Step(action, operation, said, risk, expects, again=True)
 
     def wrapped(
         self,
@@ -229,8 +229,8 @@ class Situation(NamedTuple):
     ) -> Step:
         """Return the call inside a fixed script, which gets its words as arguments and is as harmless as they are."""
         words = self.call_words()
-        deed = Shell(("bash", "-c", text, REMEDY, *first, *words), timeout, env)
-        return Step(action, deed, expected, risk or self.again("").risk, promised(words, expects), again=True)
+        operation = Shell(("bash", "-c", text, REMEDY, *first, *words), timeout, env)
+        return Step(action, operation, expected, risk or self.again("").risk, promised(words, expects), again=True)
 
     def changed(
         self,

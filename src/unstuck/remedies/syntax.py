@@ -100,8 +100,8 @@ def try_alternative_syntax(s: Situation) -> Recipe:
     if other != source and other in sh:
         if file:
             return recipe(_rewritten(file, other), s.again("Call it again, now that every shell can read it"))
-        deed = Script(other, shell="sh")  # noqa: S604  # a name, not a switch
-        step = Step("Run it in the syntax that every shell reads", deed, succeeds, "caution", again=True)
+        operation = Script(other, shell="sh")  # noqa: S604  # a name, not a switch
+        step = Step("Run it in the syntax that every shell reads", operation, succeeds, "caution", again=True)
         return recipe(step, requires=("sh",))
     if not file and source in bash and source not in sh:
         action = "Run it with bash, whose syntax it has"

@@ -11,7 +11,7 @@ from unstuck.tell.briefs import go_on as go_on
 from unstuck.tell.briefs import hints as hints
 from unstuck.tell.briefs import repair_brief as repair_brief
 from unstuck.tell.briefs import shapes as shapes
-from unstuck.tell.event_lines import deed as deed
+from unstuck.tell.event_lines import action_text as action_text
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.event_lines import weighed_text as weighed_text
 from unstuck.tell.invalid_plans import problems as problems

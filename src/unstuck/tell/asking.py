@@ -157,7 +157,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
     """
     forms, failure = shipped_toml("blocks"), _failure(task)
     lines = fill(
-        forms["stuck"] + (forms["ways_on"] if supervised else ""),
+        forms["stuck"] + (forms["what_next"] if supervised else ""),
         name=task.task.id,
         checked=[task.task.id] if task.verdict else [],
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],

@@ -34,14 +34,14 @@ def brief(
     guidance: Mapping[str, str] | None = None,
     touched: Sequence[str] = (),
     repairs: TaskState | None = None,
-    ways: Sequence[str] = (),
+    advice: Sequence[str] = (),
     *,
     may_ask: bool = False,
 ) -> str:
     """Write the brief for the session that is about to start.
 
     `touched` are the files that earlier sessions changed, `repairs` is the task that this one is to repair,
-    `ways` are ways out of the surroundings that the last attempt failed in. `may_ask`: its plan takes new tasks.
+    `advice` are ways out of the surroundings that the last attempt failed in. `may_ask`: its plan takes new tasks.
     """
     task = state.task
     parts = [
@@ -52,7 +52,7 @@ def brief(
         _section("What will be checked when you stop", _checks(checks)),
         _section("Before", _before(state)),
         _section("Hand-over", _hand_over(state, touched)),
-        _section("Ways out", _ways(ways)),
+        _section("Ways out", _advice(advice)),
         _section("This time", _this_time(state, checks, guidance or {})),
         _texts()["cannot"].format(task=task.id),
         _texts()["may_ask"].format(task=task.id) if may_ask else "",
@@ -174,11 +174,11 @@ def _files(heading: str, names: Sequence[str]) -> str:
     return f"{heading}:\n\n{quoted(shown + more, BODY_CHARS)}" if names else ""
 
 
-def _ways(ways: Sequence[str]) -> str:
-    if not ways:
+def _advice(advice: Sequence[str]) -> str:
+    if not advice:
         return ""
     lead = "What may help against the last failure, the likeliest first; leave out what does not fit your task:"
-    return f"{lead}\n\n{quoted(chr(10).join(ways), DETAIL_CHARS)}"
+    return f"{lead}\n\n{quoted(chr(10).join(advice), DETAIL_CHARS)}"
 
 
 def _this_time(state: TaskState, checks: Sequence[Check], guidance: Mapping[str, str]) -> str:

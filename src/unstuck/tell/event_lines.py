@@ -42,7 +42,7 @@ def _sentence(event: journal.Event) -> str:
                 else "nothing stands in the way of landing"
             )
         case journal.Decided():
-            return f"decided to {deed(event.decision.action)} [{event.decision.rung}]"
+            return f"decided to {action_text(event.decision.action)} [{event.decision.rung}]"
         case journal.Acted():
             return _acted(event)
         case _:
@@ -88,12 +88,12 @@ def weighed_text(one: Weighed) -> str:
     return f"{one.move} [{one.rung}] {one.worth:.2f} = {one.chance:.2f} for {one.cost:.2g} ({seen})"
 
 
-def deed(action: Action) -> str:
+def action_text(action: Action) -> str:
     """Say what an action does, as in "decided to …"."""
     if isinstance(action, Accept) and action.because:
         return f"land it ({action.because})"
     ids = ", ".join(action.ids) if isinstance(action, Amend | Append) else ""
-    return str(shipped_toml("telling")["deeds"][action.type].format(action=action, ids=ids))
+    return str(shipped_toml("telling")["actions"][action.type].format(action=action, ids=ids))
 
 
 def _acted(event: journal.Acted) -> str:

@@ -90,7 +90,7 @@ def _step(task: TaskState) -> str:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
     kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
     kind = failure.kind if failure and failure.kind in steps else kind
-    deed = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
+    advice = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
     files: list[str] = []
     if failure is not None and kind in IN_FILES:
         files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
@@ -102,7 +102,7 @@ def _step(task: TaskState) -> str:
         where = f" in {', '.join(files[:NAMED])}"
     else:
         where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in steps else ""
-    return one_line(f"{deed}{where}", DETAIL_CHARS)
+    return one_line(f"{advice}{where}", DETAIL_CHARS)
 
 
 def find_missing(failure: Failure) -> tuple[str, str]:

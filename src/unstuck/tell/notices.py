@@ -165,7 +165,7 @@ def _partial_failure(state: RunState, name: str) -> str:
         "partial_failure",
         batch=_names(batch),
         noun=_noun(state),
-        standing=[f"{task.task.shown}: {_standing(task)}" for task in batch],
+        progress=[f"{task.task.shown}: {_progress(task)}" for task in batch],
         failed=state.tasks[name].task.shown,
         others=", ".join(task.task.shown for task in running),
     )
@@ -185,7 +185,7 @@ def _after_siblings(state: RunState, name: str) -> str:
             batch=_names(batch),
             noun=noun,
             nouns=f"{noun.lower()}s",
-            standing=[f"{task.task.shown}: {'failed' if task in failed else _word(task)}" for task in batch],
+            progress=[f"{task.task.shown}: {'failed' if task in failed else _word(task)}" for task in batch],
             retries=[
                 f"Retry {number}: {noun} {one} (parallel with {', '.join(other for other in names if other != one)} retry)"
                 for number, one in enumerate(names, 1)
@@ -197,8 +197,8 @@ def _after_siblings(state: RunState, name: str) -> str:
         f"Note: {' and '.join(kept)} results preserved. Their commits (if --commit auto)",
         f"already created. {shown} retry runs in isolation.",
     ]
-    standing = [f"{task.task.shown}: {'failed (attempt 1)' if task in failed else _word(task)}" for task in batch]
-    return block("retry_after_siblings", noun=noun, standing=standing, failed=shown, note=note if kept else [])
+    progress = [f"{task.task.shown}: {'failed (attempt 1)' if task in failed else _word(task)}" for task in batch]
+    return block("retry_after_siblings", noun=noun, progress=progress, failed=shown, note=note if kept else [])
 
 
 def _retry_results(state: RunState, name: str) -> str:
@@ -265,7 +265,7 @@ def _failed_once(task: TaskState) -> bool:
     return task.stage is Stage.OPEN and len(task.tries) == 1
 
 
-def _standing(task: TaskState) -> str:
+def _progress(task: TaskState) -> str:
     if _failed_once(task):
         return "FAILED (attempt 1)"
     return "running..." if task.stage is not Stage.REST and task.tries else _word(task)

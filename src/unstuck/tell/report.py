@@ -22,7 +22,7 @@ from unstuck.journal import (
 from unstuck.line import blocked
 from unstuck.shipped import shipped_toml
 from unstuck.tell.asking import Cause, causes
-from unstuck.tell.event_lines import deed
+from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted
 from unstuck.tell.text import counted, one_line, waits
 
@@ -424,7 +424,7 @@ def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
 def _recovered(tasks: Iterable[TaskState]) -> Iterator[str]:
     for task in tasks:
         for attempt, failure in _failed(task):
-            then = f"; decided to {_prose(deed(attempt.decision.action))}" if attempt.decision else ""
+            then = f"; decided to {_prose(action_text(attempt.decision.action))}" if attempt.decision else ""
             what = f"{failure.kind.value} {_code(failure.says, SAID_CHARS)}"
             yield f"- Task {task.task.shown}, attempt {attempt.number}: {what}{then}"
 

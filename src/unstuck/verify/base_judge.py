@@ -54,7 +54,7 @@ def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
 
 def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
-    own, out, workspace = bent(exam), unnamed(exam), exam.bench.workspace
+    own, out, workspace = bent(exam), unnamed(exam), exam.kit.workspace
     forms = _old_forms(exam) if exam.playing("product") else {}
     if not own and not forms:
         return
@@ -77,16 +77,16 @@ def _old_forms(exam: Exam) -> Mapping[str, Sequence[str]]:
 
     The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
     """
-    bench, state, forms = exam.bench, exam.bench.record.state, dict[str, str]()
-    landed = {task.commit: task for task in state.tasks.values() if task.commit and task.task.id in bench.tasks}
+    kit, state, forms = exam.kit, exam.kit.record.state, dict[str, str]()
+    landed = {task.commit: task for task in state.tasks.values() if task.commit and task.task.id in kit.tasks}
     verdicts = {commit: task.current.verdict for commit, task in landed.items()}
     if not any(_bent_by(verdict) for verdict in verdicts.values() if verdict):
         return {}
     base = exam.subject.base
-    for commit in reversed(bench.workspace.history(base, state.started.base if state.started else base)):
+    for commit in reversed(kit.workspace.history(base, state.started.base if state.started else base)):
         if (verdict := verdicts.get(commit)) is None:
             continue
-        files = bench.tasks[landed[commit].task.id].files
+        files = kit.tasks[landed[commit].task.id].files
         meant = {path for path in verdict.files if landed[commit].accepted or is_declared(path, files)}
         bent_here = dict.fromkeys(_bent_by(verdict), verdict.base)
         forms = {path: form for path, form in (bent_here | forms).items() if path not in meant}
@@ -135,7 +135,7 @@ class _Question:
             return
         if result.flaky and exam.before(check).flaky:
             return  # it never says the same twice, with or without the work
-        diagnosis = exam.bench.judge.diagnose(evidence(check, result.ended))
+        diagnosis = exam.kit.judge.diagnose(evidence(check, result.ended))
         asserted = reason(result.ended.tail) == "asserted"
         if not asserted and not self.doubts:  # the red may be about the tree that we made, and not about the product
             if diagnosis is not None and diagnosis.kind in CANNOT_BEGIN:
@@ -165,7 +165,7 @@ class _Question:
 
         What held at the start and does not hold with these forms any more, another task had reasons for.
         """
-        exam, started = self.exam, self.exam.bench.record.state.started
+        exam, started = self.exam, self.exam.kit.record.state.started
         if check_on(exam.site, check, exam.subject.base, self.earlier).ended.ok:
             return True
         spared = check in exam.task.checks and exam.before(check).ended.ok

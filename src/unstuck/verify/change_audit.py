@@ -23,7 +23,7 @@ def load_ahead() -> None:
 
 def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
-    fence = exam.bench.config.verify.scope
+    fence = exam.kit.config.verify.scope
     remarks = [*_audited(exam, red)]
     if fence != "off":
         remarks += (
@@ -37,7 +37,7 @@ def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
     if not exam.changes:
         return ()
     try:
-        return reader.audit(exam.changes, exam.task.files, red, exam.bench.redactor)
+        return reader.audit(exam.changes, exam.task.files, red, exam.kit.redactor)
     except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
         # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
         return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
@@ -70,7 +70,7 @@ def _claims(exam: Exam) -> Iterator[Remark]:
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
     if not named and not claimed_files(said):
         return
-    present = exam.bench.workspace.files(exam.subject.tree)
+    present = exam.kit.workspace.files(exam.subject.tree)
     gone = [change.path for change in exam.changes if change.new is None]
     absent = {
         "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
 from unstuck.journal import CheckResult, Counts, Ended
-from unstuck.line import Bench, Interrupted, set_up
+from unstuck.line import Interrupted, Kit, set_up
 from unstuck.orders import Subject
 from unstuck.plans import Check
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting
@@ -52,7 +52,7 @@ class NotSetUp(Exception):
 class Site:
     """The clean checkout of one verification. It is made when something must really be run, and moves from tree to tree."""
 
-    bench: Bench
+    kit: Kit
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
@@ -64,14 +64,14 @@ class Site:
         if self.stands_on == (base, tree) and not anew:
             return
         self.stands_on = None
-        bench = self.bench
-        folder = bench.workspace.prepare(self.slot, base, tree, clean=True)
+        kit = self.kit
+        folder = kit.workspace.prepare(self.slot, base, tree, clean=True)
         self.altered = frozenset()
-        if bench.config.workspace.setup:
-            needs = "\n".join(bench.desk.read(folder / name) or "" for name in manifest_files())
-            if (failure := set_up(bench, self.name, self.slot, needs=needs)) is not None:
+        if kit.config.workspace.setup:
+            needs = "\n".join(kit.own_files.read(folder / name) or "" for name in manifest_files())
+            if (failure := set_up(kit, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
-            self.altered = frozenset(bench.workspace.altered(self.slot))
+            self.altered = frozenset(kit.workspace.altered(self.slot))
         self.stands_on = (base, tree)
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
@@ -95,31 +95,31 @@ class Site:
 
     def once(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check a single time on a tree: one run of any colour says enough. Asked once for a tree."""
-        key = f"{tree or self.bench.workspace.tree_of(base)} once"
+        key = f"{tree or self.kit.workspace.tree_of(base)} once"
         return _recalled(self, check, key, lambda: self.beside(check, base, tree, {}), red=True)
 
     def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
         """Run a check a single time on a tree with these texts at the ends of its files."""
         self.stand(base, tree)
-        folder = self.bench.workspace.path(self.slot)
+        folder = self.kit.workspace.path(self.slot)
         for path, text in written.items():
-            if (old := self.bench.desk.read(folder / path)) is not None:
-                self.bench.desk.put(folder / path, old + text)
+            if (old := self.kit.own_files.read(folder / path)) is not None:
+                self.kit.own_files.put(folder / path, old + text)
         return self._run(check)
 
     def _run(self, check: Check) -> CheckResult:
-        bench = self.bench
-        bench.seen(self.name, f"check: {check.command}")
-        command = bench.command(self.name, check.command, self.slot, timeout=check.timeout)
-        ended = _from_the_root(bench.processes.run(command, stop=bench.stop), str(bench.workspace.path(self.slot)))
+        kit = self.kit
+        kit.seen(self.name, f"check: {check.command}")
+        command = kit.command(self.name, check.command, self.slot, timeout=check.timeout)
+        ended = _from_the_root(kit.processes.run(command, stop=kit.stop), str(kit.workspace.path(self.slot)))
         if ended.ending == "stopped":
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
-        bench.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired = tuple(path for path in bench.workspace.altered(self.slot) if path not in self.altered)
+        kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
+        repaired = tuple(path for path in kit.workspace.altered(self.slot) if path not in self.altered)
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
-        found = None if ended.ok else bench.judge.diagnose(evidence(check, ended))
+        found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
         return CheckResult(
             command=check.command,
             kind=check.kind,
@@ -127,13 +127,13 @@ class Site:
             repaired=repaired,
             tests=found.tests if found else (),
             counts=_counts(ended.tail),
-            log=str(bench.layout.log(self.name)),
+            log=str(kit.layout.log(self.name)),
         )
 
     def _worth_another(self, check: Check, runs: Sequence[CheckResult]) -> bool:
         """Whether another run might go better, and takes no longer than the check may."""
         last = runs[-1].ended
-        if last.ok or len(runs) > self.bench.config.verify.reruns or check.kind not in MAY_WAVER:
+        if last.ok or len(runs) > self.kit.config.verify.reruns or check.kind not in MAY_WAVER:
             return False
         if last.ending != "exited" or last.exit_code in (NOT_EXECUTABLE, NOT_FOUND):
             return False
@@ -144,17 +144,17 @@ class Site:
 
 def check_on(site: Site, check: Check, base: str, tree: str | None = None) -> CheckResult:
     """Say how a check goes on a tree. One that was red there is asked again: what made it so may lie outside of the tree."""
-    key = tree or site.bench.workspace.tree_of(base)
+    key = tree or site.kit.workspace.tree_of(base)
     return _recalled(site, check, key, lambda: site.run(check, base, tree), red=False)
 
 
 def on_base(site: Site, check: Check, base: str) -> CheckResult:
     """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run there."""
-    key, bench = site.bench.workspace.tree_of(base), site.bench
+    key, kit = site.kit.workspace.tree_of(base), site.kit
     known = _recalled(site, check, key, lambda: site.run(check, base), red=True)
-    if not known.cached or check.found or not hindered(bench, check, known, base):
+    if not known.cached or check.found or not hindered(kit, check, known, base):
         return known
-    bench.baselines.remember(key, check, mended := site.run(check, base))
+    kit.baselines.remember(key, check, mended := site.run(check, base))
     return mended
 
 
@@ -164,8 +164,8 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
         idle = CANNOT_FAIL.format(check.command)
         return CheckResult(command=check.command, kind=check.kind, ended=Ended(ending="not_started"), runs=0, idle=idle)
     outside = ASKS_FOR_US in check.command or any(map(pattern("judge", "outside").fullmatch, program_names(check)))
-    of_the_run = (site.bench.baselines,) if red else ()
-    memories = (*of_the_run, *(() if outside else (site.bench.memory,)))
+    of_the_run = (site.kit.baselines,) if red else ()
+    memories = (*of_the_run, *(() if outside else (site.kit.memory,)))
     recalled = (memory.recall(key, check) for memory in memories)
     known = next((one for one in recalled if one is not None and (red or one.status == "pass")), None)
     result = run() if known is None else replace(known, cached=True)
@@ -174,21 +174,21 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
     return result
 
 
-def hindered(bench: Bench, check: Check, result: CheckResult, base: str, but: str = "") -> Failure | None:
+def hindered(kit: Kit, check: Check, result: CheckResult, base: str, but: str = "") -> Failure | None:
     """Say what kept a check from saying anything of a commit: a tool that no task is to bring, or the machine; `but`: this task."""
-    found = None if result.ended.ok else diagnosed(bench, evidence(check, result.ended), bench.workspace.tree_of(base))
+    found = None if result.ended.ok else diagnosed(kit, evidence(check, result.ended), kit.workspace.tree_of(base))
     failure = None if found is None or found.guessed else red(result, found)
-    texts = [f"{task.title}\n{task.body}".lower() for task in bench.tasks.values() if not task.done and task.id != but]
+    texts = [f"{task.title}\n{task.body}".lower() for task in kit.tasks.values() if not task.done and task.id != but]
     brought = any(name.lower() in text for name in (failure.names if failure else ()) for text in texts)
     return failure if failure is not None and failure.kind in NO_ANSWER and not brought else None
 
 
-def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
+def diagnosed(kit: Kit, seen: Evidence, tree: str) -> Diagnosis | None:
     """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install.
 
     A login that a tool is refused in a check is the machine's to have.
     """
-    found = bench.judge.diagnose(seen)
+    found = kit.judge.diagnose(seen)
     if found is None:
         return None
     if found.kind is Kind.AUTH_FAILED and seen.command and found.rule.partition(".")[0] not in OWN_WORDS:
@@ -196,8 +196,8 @@ def diagnosed(bench: Bench, seen: Evidence, tree: str) -> Diagnosis | None:
     if found.kind not in TO_BE_WRITTEN:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
-    planned = [path for task in bench.tasks.values() for path in task.files]
-    there = bench.workspace.files(tree)
+    planned = [path for task in kit.tasks.values() for path in task.files]
+    there = kit.workspace.files(tree)
     own = any(is_own_module(name, planned, there) for name in names) or is_unwritten(found.message, planned, set(there))
     return replace(found, kind=TO_BE_WRITTEN[found.kind]) if own else found
 
@@ -257,13 +257,13 @@ def _counts(output: str) -> Counts | None:
 @contextmanager
 def begun_aside(site: Site, subject: Subject) -> Iterator[Mapping[Check, "Future[CheckResult]"]]:
     """Begin with the readers among the gates in a second checkout, where the machine has room and there is other work."""
-    gates, beside = site.bench.gates, site.bench.beside
+    gates, beside = site.kit.gates, site.kit.beside
     readers = [gate for gate in gates if gate.kind in READERS]
     others = len(subject.task.checks) + len(gates) - len(readers)
     # Where a set-up is needed, a second checkout would cost more than it saves.
-    if beside is None or not readers or not others or site.bench.config.workspace.setup:
+    if beside is None or not readers or not others or site.kit.config.workspace.setup:
         yield {}
         return
-    second = Site(bench=site.bench, name=site.name, slot=site.slot + beside)
+    second = Site(kit=site.kit, name=site.name, slot=site.slot + beside)
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield {gate: pool.submit(check_on, second, gate, subject.base, subject.tree) for gate in readers}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from unstuck.journal import CheckResult, Remark, Severity, Status
-from unstuck.line import Bench
+from unstuck.line import Kit
 from unstuck.orders import Subject
 from unstuck.plans import Check, Task
 from unstuck.tools import is_plain_run
@@ -31,8 +31,8 @@ class Exam:
     remarks: list[Remark] = field(default_factory=list)
 
     @property
-    def bench(self) -> Bench:
-        return self.site.bench
+    def kit(self) -> Kit:
+        return self.site.kit
 
     @property
     def task(self) -> Task:
@@ -56,7 +56,7 @@ class Exam:
 
     def add(self, remarks: Iterable[Remark]) -> None:
         """Take remarks down, none twice, with the weight that the user's policy gives them."""
-        verify = self.bench.config.verify
+        verify = self.kit.config.verify
         weighed = weigh(remarks, {"reject": verify.tampered, "ask": verify.doubtful})
         self.remarks += [one for one in dict.fromkeys(weighed) if one not in self.remarks]
 
@@ -70,7 +70,7 @@ class Exam:
 
     def tree_of(self, paths: Iterable[str]) -> str:
         """Write a tree of our own making: the base, with these paths as the change has them."""
-        return self.bench.workspace.mixed(self.subject.base, self.subject.tree, sorted(paths))
+        return self.kit.workspace.mixed(self.subject.base, self.subject.tree, sorted(paths))
 
     def playing(self, *parts: str) -> list[Change]:
         """Return the changes to files that play one of these parts."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis import reason
 from unstuck.journal import CheckResult, Remark
-from unstuck.line import Bench
+from unstuck.line import Kit
 from unstuck.plans import END_TO_END, Check
 from unstuck.tell import one_line
 from unstuck.tools import is_plain_run, shows_tests
@@ -36,7 +36,7 @@ MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import
 def fewer_tests(exam: Exam) -> Iterator[Remark]:
     """Find checks that run fewer tests than on the base, whatever files changed."""
     for check, result in exam.checks:
-        gate = check in exam.bench.gates
+        gate = check in exam.kit.gates
         if not (check.kind == "test" if gate else is_test_run(check)):
             continue
         before = exam.before(check) if gate else exam.site.once(check, exam.subject.base)
@@ -52,7 +52,7 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
 def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
     """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
     # A script of the task's own may well be silent where it is content; a gate and a known runner count, or say `ok`.
-    counts = check in exam.bench.gates or pattern("judge", "counts").search(check.command) is not None
+    counts = check in exam.kit.gates or pattern("judge", "counts").search(check.command) is not None
     speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
     if then > ran and (speaks or now.counts is not None):
@@ -78,7 +78,7 @@ def hears(exam: Exam) -> Iterator[Remark]:
     }
     reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
     texts = {end: text for end, text in known()["canary"].items() if any(one.endswith(f".{end}") for one in reaching)}
-    files = exam.bench.workspace.files(exam.subject.tree) if texts else ()
+    files = exam.kit.workspace.files(exam.subject.tree) if texts else ()
     tests = [path for path in files if part_of(path) == "test" and path.rpartition(".")[2] in texts]
     written = {path: texts[path.rpartition(".")[2]] for path in tests[:MOST]}
     for check, result in exam.checks if written else ():
@@ -128,7 +128,7 @@ def fails_rightly(exam: Exam, result: CheckResult) -> bool:
     ended = result.ended
     if ended.ok or ended.ending != "exited" or ended.exit_code == NO_TESTS_RAN:
         return False
-    spoken = [text for task in exam.bench.tasks.values() for text in (task.body, task.title, *task.files)]
+    spoken = [text for task in exam.kit.tasks.values() for text in (task.body, task.title, *task.files)]
     return reason(ended.tail, spoken) != "mistaken"
 
 
@@ -141,7 +141,7 @@ def new_tests_fail(exam: Exam, result: CheckResult) -> bool:
 def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
     """Return the test files with something new in them, and the check that runs these alone."""
     files = [change.path for change in exam.playing("test") if change.new and any(added_lines(change))]
-    return files, narrowed((*exam.task.checks, *exam.bench.gates), files)
+    return files, narrowed((*exam.task.checks, *exam.kit.gates), files)
 
 
 # --- what landed before -----------------------------------------------------------------------------------------------
@@ -149,13 +149,13 @@ def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
 
 def stays_green(exam: Exam) -> Iterator[Remark]:
     """Run the checks of landed tasks whose files this change touches, and say whose lines it takes back."""
-    bench, asked = exam.bench, {check.command for check, _ in exam.checks}
+    kit, asked = exam.kit, {check.command for check, _ in exam.checks}
     paths = {change.path for change in exam.changes}
-    made = {name: bench.record.state.tasks[name].changes for name, _ in landed(bench) if name != exam.task.id}
+    made = {name: kit.record.state.tasks[name].changes for name, _ in landed(kit) if name != exam.task.id}
     touched = [name for name, changes in made.items() if changes is not None and paths & {*changes.files}]
     undone = set()
     for name in touched:
-        checks = [check for check in lasting_checks(bench, name) if check.command not in asked]
+        checks = [check for check in lasting_checks(kit, name) if check.command not in asked]
         asked |= {check.command for check in checks}
         for remark in _red_now(exam, name, checks):
             undone.add(name)
@@ -163,24 +163,24 @@ def stays_green(exam: Exam) -> Iterator[Remark]:
     for path, name, text in _taken_back(exam) if touched else ():
         if name not in undone:
             says = f"It takes back what task {name} added: {one_line(text, 80)}"
-            doubtful = not lasting_checks(bench, name) and not exam.names(path)
+            doubtful = not lasting_checks(kit, name) and not exam.names(path)
             yield found("takes-back", path, says=says, severity="ask" if doubtful else "warn")
 
 
-def landed(bench: Bench) -> list[tuple[str, str]]:
+def landed(kit: Kit) -> list[tuple[str, str]]:
     """List the tasks of this run that landed, each with its commit."""
-    return [(name, task.commit) for name, task in bench.record.state.tasks.items() if task.commit is not None]
+    return [(name, task.commit) for name, task in kit.record.state.tasks.items() if task.commit is not None]
 
 
-def lasting_checks(bench: Bench, name: str) -> tuple[Check, ...]:
+def lasting_checks(kit: Kit, name: str) -> tuple[Check, ...]:
     """Return the checks of a landed task that must go on to hold: not that a test is red, nor what needs a server."""
-    task = bench.tasks.get(name)
+    task = kit.tasks.get(name)
     return () if task is None or RED in task.markers or END_TO_END.fullmatch(name) else task.checks
 
 
 def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
     base, tree = exam.subject.base, exam.subject.tree
-    site = Site(bench=exam.bench, name=name, slot=exam.site.slot)
+    site = Site(kit=exam.kit, name=name, slot=exam.site.slot)
     exam.site.stands_on = None  # the same folder, entered under another task's name
     for check in checks:
         result = check_on(site, check, base, tree)
@@ -193,15 +193,15 @@ def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]
 
 def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
     """Yield path, task and line for every file of which this change removes, and does not move, what a task added."""
-    bench, base = exam.bench, exam.subject.base
-    started, tasks = bench.record.state.started, {commit: name for name, commit in landed(bench)}
+    kit, base = exam.kit, exam.subject.base
+    started, tasks = kit.record.state.started, {commit: name for name, commit in landed(kit)}
     moved = {line.text.strip() for change in exam.changes for line in added_lines(change)}
     gone = [
         (change.path, {text for line in removed_lines(change) if len(text := line.text.strip()) >= LEAST_CHARS} - moved)
         for change in exam.changes
     ]
     for path, texts in [(path, texts) for path, texts in gone if texts][:MOST]:
-        lines = bench.workspace.authors(path, base, started.base if started else base)
+        lines = kit.workspace.authors(path, base, started.base if started else base)
         named = {tasks[commit]: line for commit, line in reversed(lines) if commit in tasks and line.strip() in texts}
         yield from ((path, name, line.strip()) for name, line in named.items())
 

@@ -17,7 +17,7 @@ from unstuck.journal import (
     Verdict,
     Verified,
 )
-from unstuck.line import Bench, Interrupted, run_session
+from unstuck.line import Interrupted, Kit, run_session
 from unstuck.orders import Subject
 from unstuck.tell import NOT_COUNTED, red_before, verdict_notes
 from unstuck.tools import manifest_files
@@ -30,87 +30,87 @@ BASE = "base"
 NOTHING_TO_RUN = "An agent is called, because no check can say whether there is anything to do."
 
 
-def verify(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def verify(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Say what the audit, the task's checks and the repository's gates make of what the worktree holds now."""
     name, outcome = task.task.id, task.current.outcome
     subject = Subject(
-        task=bench.tasks[name],
+        task=kit.tasks[name],
         base=task.current.base,
-        tree=_what_would_land(bench, task, slot),
+        tree=_what_would_land(kit, task, slot),
         claim=outcome.claim if outcome else "none",
         said=outcome.words if outcome else "",
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
         start="" if _merged(task.current) else task.current.tree or "",
     )
     try:
-        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
+        verdict = kit.dispatcher.verify(subject, slot, kit.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
-    for sentence in (*verdict_notes(verdict), *_needs_set_up(bench, verdict)):
-        _note(bench, name, sentence)
+    for sentence in (*verdict_notes(verdict), *_needs_set_up(kit, verdict)):
+        _note(kit, name, sentence)
     return Verified(task=name, verdict=verdict)
 
 
-def look_before(bench: Bench) -> None:
+def look_before(kit: Kit) -> None:
     """Run the set-up and the gates before the first session: what is red already is told once, and guards nothing that was.
 
     What cannot even begin is met by the first task, before anybody pays for it; see `check_first`.
     """
-    site = Site(bench=bench, name=BASE, slot=bench.spare)
-    setup = bench.config.workspace.setup
-    base = bench.workspace.tip() if bench.gates or setup else ""
+    site = Site(kit=kit, name=BASE, slot=kit.spare)
+    setup = kit.config.workspace.setup
+    base = kit.workspace.tip() if kit.gates or setup else ""
     try:
         if setup:
             site.stand(base)
-        befores = [(gate, on_base(site, gate, base)) for gate in bench.gates]
+        befores = [(gate, on_base(site, gate, base)) for gate in kit.gates]
     except (NotSetUp, Interrupted):
         return  # the first task meets the same in its own worktree, and tells it with what to do
     for gate, before in befores:
-        if before.status == "fail" and not hindered(bench, gate, before, base):
+        if before.status == "fail" and not hindered(kit, gate, before, base):
             sentence = red_before(before)
-            if bench.redactor.text(sentence) not in bench.record.state.notes:
-                bench.record.note(sentence)
+            if kit.redactor.text(sentence) not in kit.record.state.notes:
+                kit.record.note(sentence)
 
 
-def check_first(bench: Bench, task: TaskState, slot: int) -> LineEvent:
+def check_first(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Run a session; where there may be nothing to do, an agent is called only if the checks fail."""
     name, attempt = task.task.id, task.current
-    if not attempt.sessions and (failure := _cannot_begin(bench, task, slot)) is not None:
-        bench.workspace.prepare(slot, attempt.base, attempt.tree)
+    if not attempt.sessions and (failure := _cannot_begin(kit, task, slot)) is not None:
+        kit.workspace.prepare(slot, attempt.base, attempt.tree)
         return Classified(task=name, failure=failure)
-    only_checks = bench.tasks[name].only_checks and attempt.number == task.epoch_from + 1
+    only_checks = kit.tasks[name].only_checks and attempt.number == task.epoch_from + 1
     there = _work_is_there(task)
     if attempt.sessions or not (only_checks or there or _split_before(task)):
-        return run_session(bench, task, slot)
-    bench.workspace.prepare(slot, attempt.base, attempt.tree)
+        return run_session(kit, task, slot)
+    kit.workspace.prepare(slot, attempt.base, attempt.tree)
     if there is not None and not task.hint:  # what a person says is for the agent, unless the checks pass without it
         return SessionEnded(task=name, outcome=there)
-    tree = attempt.tree if there and attempt.tree else bench.workspace.tree_of(attempt.base)
-    subject = Subject(task=bench.tasks[name], base=attempt.base, tree=tree, claim="done")
+    tree = attempt.tree if there and attempt.tree else kit.workspace.tree_of(attempt.base)
+    subject = Subject(task=kit.tasks[name], base=attempt.base, tree=tree, claim="done")
     try:
-        verdict = bench.dispatcher.verify(subject, slot, bench.stop)
+        verdict = kit.dispatcher.verify(subject, slot, kit.stop)
     except NotSetUp as error:
         return Classified(task=name, failure=error.failure)
     if verdict.status == "pass":
         return SessionEnded(task=name, outcome=there or Outcome(ended=NO_AGENT_NEEDED, claim="done"))
     red = [result.command for result in verdict.results if result.status == "fail"]
-    _note(bench, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
-    return run_session(bench, task, slot)
+    _note(kit, name, f"An agent is called, because this fails: {'; '.join(red)}" if red else NOTHING_TO_RUN)
+    return run_session(kit, task, slot)
 
 
-def _cannot_begin(bench: Bench, task: TaskState, slot: int) -> Failure | None:
+def _cannot_begin(kit: Kit, task: TaskState, slot: int) -> Failure | None:
     """Say which gate that somebody asked for cannot run where the attempt begins."""
     base = task.current.base
-    site, tree = Site(bench=bench, name=task.task.id, slot=bench.spare + slot), bench.workspace.tree_of(base)
-    for gate in bench.gates:
-        if gate.found or bench.baselines.recall(tree, gate) is None:
+    site, tree = Site(kit=kit, name=task.task.id, slot=kit.spare + slot), kit.workspace.tree_of(base)
+    for gate in kit.gates:
+        if gate.found or kit.baselines.recall(tree, gate) is None:
             continue
         try:
             before = on_base(site, gate, base)
         except NotSetUp as error:
             return error.failure
-        shown = replace(before, command=bench.redactor.text(before.command))
-        failure = hindered(bench, gate, shown, base)
+        shown = replace(before, command=kit.redactor.text(before.command))
+        failure = hindered(kit, gate, shown, base)
         if failure is not None:
             return replace(failure, check=(gate.kind, shown.command))
     return None
@@ -131,16 +131,16 @@ def _split_before(task: TaskState) -> bool:
     return isinstance(last, Amend) and last.request == "SPLIT_TASK" and last.attempt == task.current.number - 1
 
 
-def _what_would_land(bench: Bench, task: TaskState, slot: int) -> str:
+def _what_would_land(kit: Kit, task: TaskState, slot: int) -> str:
     """Write the worktree's files as a tree; work that was merged onto another task's is a tree already."""
     attempt = task.current
     if _merged(attempt) and attempt.tree is not None:
         return attempt.tree
-    if not bench.workspace.present(slot):
-        bench.workspace.prepare(slot, attempt.base, attempt.tree)
-    tree = bench.workspace.tree(slot, attempt.base)
+    if not kit.workspace.present(slot):
+        kit.workspace.prepare(slot, attempt.base, attempt.tree)
+    tree = kit.workspace.tree(slot, attempt.base)
     for sentence in tree.notes:
-        _note(bench, task.task.id, sentence)
+        _note(kit, task.task.id, sentence)
     return tree.id
 
 
@@ -149,9 +149,9 @@ def _merged(attempt: AttemptState) -> bool:
     return attempt.verdict is not None and attempt.verdict.base != attempt.base
 
 
-def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
+def _needs_set_up(kit: Kit, verdict: Verdict) -> Iterator[str]:
     """Say why work that installs something may be red here: a clean checkout has the user's own packages."""
-    if verdict.status != "fail" or bench.config.workspace.setup:
+    if verdict.status != "fail" or kit.config.workspace.setup:
         return
     needs = [path for path in verdict.files if PurePath(path).name in manifest_files()]
     if needs:
@@ -161,10 +161,10 @@ def _needs_set_up(bench: Bench, verdict: Verdict) -> Iterator[str]:
         )
 
 
-def _note(bench: Bench, name: str, sentence: str) -> None:
+def _note(kit: Kit, name: str, sentence: str) -> None:
     if NOT_COUNTED in sentence and any(
-        sentence.partition("`")[2].partition("`")[0] in one for one in bench.record.state.notes
+        sentence.partition("`")[2].partition("`")[0] in one for one in kit.record.state.notes
     ):
         return  # that this gate was red before was told for the whole run
-    if bench.redactor.text(sentence) not in bench.record.task(name).notes:
-        bench.record.note(sentence, name)
+    if kit.redactor.text(sentence) not in kit.record.task(name).notes:
+        kit.record.note(sentence, name)

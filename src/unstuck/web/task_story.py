@@ -23,7 +23,7 @@ from unstuck.journal import (
     Verified,
     check_object,
 )
-from unstuck.tell import deed, escalation, lineage_text, one_line, question, sentence
+from unstuck.tell import action_text, escalation, lineage_text, one_line, question, sentence
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000
@@ -175,7 +175,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
 def _decision(decision: Decision) -> dict[str, Any]:
     return {
         "action": decision.action.type,
-        "deed": deed(decision.action),
+        "deed": action_text(decision.action),
         "reason": decision.reason,
         "rung": decision.rung,
     }
