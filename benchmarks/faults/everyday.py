@@ -109,5 +109,19 @@ FAULTS = (
     }, prints="serves"),
     _row("a script with an ending of its own may not be executed", "permission_denied", "./run.v2", files={"run.v2": "#!/bin/bash\ntouch out.txt\n"}, first="chmod 644 run.v2", made="out.txt"),
     _row("a link leads to itself", "file_not_found", "cat a", first="ln -s b a; ln -s a b", person=True),
+    _row("the nearest choice is the opposite", "invalid_arguments", "python3 pick.py upgrade", files={"pick.py": CHOOSES.replace("'build', 'test'", "'install', 'downgrade'")}, person=True),
+    _row("the tool suggests the opposite", "invalid_arguments", "./tool enable", files={"tool": """#!/bin/bash\n[ "$1" = disable ] && exit 0; echo "Error: No such command 'enable'. Did you mean 'disable'?" >&2; exit 2\n"""}, person=True),
+    _row("what is removed has brackets in its name", "syntax_error", "rm -rf build (old)", files={"build/a": "a", "(old)/a": "a"}, person=True, kept="build/a:a"),
+    _row("what is removed is not quoted to its end", "syntax_error", 'rm -rf "build old', files={"build old/a": "a"}, person=True, kept="build old/a:a"),
+    _row("a branch is only where a file is taken from", "invalid_arguments", "git checkout main -- app.py", files={"app.py": "1"}, first=(
+        f"{ONE_COMMIT.format(branch='master')} && git add . && git -c user.name=a -c user.email=a@b commit -qm two && printf 2 > app.py"
+    ), person=True, kept="app.py:2"),
+    _row("a quotation swallows where the output goes", "syntax_error", 'echo "hello > out.txt', person=True),
+    _row("another folder has a file of that name", "file_not_found", "cat production/app.env", files={"staging/app.env": "A=1", "production/x": ""}, person=True),
+    _row("a file of settings is no script", "environment_missing", "bash -u s.sh", files={"s.sh": "echo $NAME > out.txt\n", ".env": "# settings\nOTHER=two words $(touch ran)\nexport NAME='box of $5' # mine\n"}, made="out.txt:box of $5"),
+    _row("a program waits for its input", "timeout", "wc -l", person=True, limit=1.0),
+    _row("a script asks and nobody answers", "timeout", "./ask.sh", files={"ask.sh": "#!/bin/bash\necho 'Delete everything? [y/N]'; read answer; touch answered\n"}, first="printf kept > kept", person=True, kept="kept:kept", limit=1.0),
+    _row("a slow script fails in the end", "timeout", "./slow.sh", files={"slow.sh": "#!/bin/bash\necho once >> log; touch more; sleep 1.5; exit 3\n"}, person=True, kept="log:once\n", limit=1.0),
+    _row("a pattern is copied with a folder in it", "invalid_arguments", "cp src/* out/", files={"src/a": "a", "src/b/c": "c", "out/x": ""}, made="out/b/c"),
     _row("a certificate is not trusted", "network_error", "echo 'curl: (60) SSL certificate problem: self-signed certificate' >&2; exit 60", person=True),
 )  # fmt: skip

@@ -91,14 +91,15 @@ def _linter(box: Box, text: str) -> None:
 
 def too_large_folder(box: Box) -> Fault:
     for number in range(6):
-        box.write(f"data/part{number}.txt", "x")
+        box.write(f"data/part{number}.yaml", "x")
+    box.write("data/README.txt", "no document")
     _linter(box, 'if [ -d "$1" ]; then sleep 60; fi; for f in "$@"; do echo "$f" >> done.txt; done')
     return Fault(
         name="a whole folder takes too long",
         category="timeout",
         command="tools/yamllint data",
         limit=1.0,
-        healed=lambda: box.has("done.txt", "data/part5.txt"),
+        healed=lambda: box.has("done.txt", "data/part5.yaml") and not box.has("done.txt", "README"),
     )
 
 

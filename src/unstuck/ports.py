@@ -456,6 +456,8 @@ class Done:
     because: str = ""
     """Why it is not ok."""
     timed_out: bool = False
+    listens: int = 0
+    """The port on which it listened, until it was ended for that."""
 
 
 class Toolbox(Protocol):

@@ -235,6 +235,8 @@ def test_it_learns_from_the_next_call_which_way_worked(say: Say, scratch: Path) 
     ):
         ran(say, step, "")
     assert _tries(scratch) == {"alternative_command": (1, 1)}
+    assert "apt-get" not in ran(say, CLONE.replace("tool", "other"), NO_GIT, 127, session="s1"), "nobody allowed it"
+    (scratch / "unstuck.toml").write_text('[remedies]\nallow = "privileged"\n')
     ran(say, CLONE.replace("tool", "more"), NO_GIT, 127, session="s2")
     ran(say, "apt-get update", "E: Could not get lock", 100, session="s2")
     assert _tries(scratch)["manual_installation"] == (1, 0)

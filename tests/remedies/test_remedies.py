@@ -21,7 +21,8 @@ from unstuck.remedies.call_words import alike, plain_words
 from unstuck.remedies.chain import ASK, Tools, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
-from unstuck.remedies.situation import Call, GitState, Lock, Place, Preferences, Situation, Surroundings
+from unstuck.remedies.situation import Call, Preferences, Situation
+from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
 from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
 from unstuck.tools.shell import parts
@@ -210,12 +211,76 @@ def test_the_right_package_for_this_system_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "why"), [("pyhton3", "looks like python3, which is there"), ("run.sh", "is a script, not a package")]
+    ("missing", "why"),
+    [
+        ("pyhton3", "looks like python3, which is there"),
+        ("run.sh", "nobody here knows a package that has run.sh"),
+        ("frobnicate", "nobody here knows a package"),
+    ],
 )
 def test_what_is_no_package_is_not_installed(missing: str, why: str) -> None:
     around = ROOT._replace(binaries=HAS, manager="apt", superuser=True)
     answer = planned("command_not_found", f"bash: {missing}: command not found", missing, around=around)
     assert why in because(answer, "manual_installation")
+
+
+SAME = {
+    "md5sum a.txt b.txt": "openssl dgst -r -md5 a.txt b.txt",
+    "md5sum -c sums": "",
+    "sha256sum --check sums": "",
+    "yarn": "npm install",
+    "yarn run build": "npm run build",
+    "yarn build": "npm run build",
+    "yarn upgrade": "",
+    "pnpm -r build": "",
+    "rg needle src": "grep -rnI --exclude-dir=.git needle src",
+    "rg -v 'foo|bar'": "",
+    "netstat -tln": "ss -tln",
+    "netstat -i": "",
+    "hostname": "uname -n",
+    "hostname -i": "",
+    "unzip a.zip d/a.txt": "",
+    "cmake .": "",
+    "lzip f": "",
+    "gcovr .": "",
+    "gzpi f": "gzip f",
+}
+
+
+def test_another_program_is_called_only_where_it_does_the_same() -> None:
+    there = ROOT._replace(binaries=HAS | {"openssl", "npm", "grep", "ss", "uname", "gmake", "gzip", "gcov", "bsdtar"})
+    answers = {
+        call: planned("command_not_found", f"bash: {call.split()[0]}: command not found", call, around=there)
+        for call in SAME
+    }
+    called = {call: scripts(answer["plans"][0])[0] for call, answer in answers.items() if "alternative_command" in strategies(answer)}  # fmt: skip
+    assert called == {call: other for call, other in SAME.items() if other}
+
+
+def test_of_two_programs_that_may_be_meant_none_is_called() -> None:
+    there = ROOT._replace(binaries=HAS | {"pylint", "pylont"})
+    assert "alternative_command" not in strategies(planned("command_not_found", "bash: pylnt: command not found", "pylnt a.py", around=there))  # fmt: skip
+
+
+def test_what_is_written_elsewhere_is_advice() -> None:
+    outside = Place(path="/usr/local/bin/a", parent="/usr/local/bin")
+    text = "cp: cannot create regular file '/usr/local/bin/a': Permission denied"
+    made = recovery(situation("permission_denied", text, "cp a /usr/local/bin/a", around=ROOT._replace(place=outside)), Lessons())  # fmt: skip
+    assert [one.proves for one in made.strategies if one.strategy == "try_sandbox_directory"] == [False]
+
+
+def test_a_file_of_that_name_is_a_download_only_where_downloads_are_kept(tmp_path: Path) -> None:
+    text, command = (
+        "curl: (7) Failed to connect to example.org port 80",
+        "curl -o got.json http://example.org/config.json",
+    )
+    for folder, is_copy in (("vendor", False), (".", False), ("downloads", True)):
+        path = tmp_path / folder.replace(".", "here") / folder / "config.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+        root = tmp_path / folder.replace(".", "here")
+        made = unstuck.remedy(unstuck.diagnose(text, exit_code=7, command=command), cwd=root)
+        assert ("use_cached_data" in strategies(made)) is is_copy, folder
 
 
 def test_an_exploring_task_creates_nothing() -> None:
@@ -374,7 +439,7 @@ def test_only_a_misspelled_word_is_taken_for_another() -> None:
         ("gti", "git"),
         ("my_confg.toml", "my_config.toml"),
     )
-    other = (("ab.py", "a.py"), ("jqq", "jq"), ("report2.txt", "report1.txt"), ("test_a.py", "test_b.py"), ("v1.json", "v2.json"), ("ls", "ps"), ("main.py", "maid_service.py"))  # fmt: skip
+    other = (("ab.py", "a.py"), ("jqq", "jq"), ("report2.txt", "report1.txt"), ("test_a.py", "test_b.py"), ("v1.json", "v2.json"), ("ls", "ps"), ("main.py", "maid_service.py"), ("activate", "deactivate"), ("ascending", "descending"), ("mount", "umount"), ("internal", "external"), ("increment", "decrement"))  # fmt: skip
     assert [pair for pair in same if not alike(*pair)] == []
     assert [pair for pair in other if alike(*pair)] == []
 

@@ -43,7 +43,7 @@ class Played:
         return None
 
 
-def made(*names: str, risks: Sequence[Risk] = ()) -> Plan:
+def made(*names: str, risks: Sequence[Risk] = (), kind: Kind = Kind.RESOURCE_BUSY) -> Plan:
     ways = []
     for place, name in enumerate(names):
         risk: Risk = risks[place] if risks else "safe"
@@ -55,7 +55,7 @@ def made(*names: str, risks: Sequence[Risk] = ()) -> Plan:
         )
     asking = Told(step=Step(action="Ask", operation=Ask(), expected=""), call=Rendered(None, {}))
     ways.append(Strategy(strategy=ASK, confidence=0.9, iterations=1, steps=(asking,)))
-    return Plan(kind=Kind.TIMEOUT, chain="timeout", context="", strategies=tuple(ways))
+    return Plan(kind=kind, chain=str(kind), context="", strategies=tuple(ways))
 
 
 def test_the_chain_is_walked_to_the_first_way_that_works_and_no_further() -> None:
@@ -98,6 +98,24 @@ def test_what_is_not_allowed_or_cannot_work_is_told_and_not_run() -> None:
     ]
     assert "privileged" in walked.tried[0].because
     assert walked.tried[1].because == "curl is not installed"
+
+
+def test_a_call_that_ended_by_itself_when_it_had_the_time_is_not_given_more() -> None:
+    world = Played({"two": ["ok"]})
+    walked = walk(made("one", "two", kind=Kind.TIMEOUT), world, world, "safe")
+    assert world.used == ["one"]
+    assert "time is not what it lacks" in walked.tried[1].because
+
+
+def test_what_may_have_had_its_effect_is_made_again_once() -> None:
+    world = Played({"one": ["network"], "three": ["ok"]})
+    walk(
+        made("one", "two", "three", risks=("caution", "caution", "safe"), kind=Kind.NETWORK_ERROR),
+        world,
+        world,
+        "caution",
+    )
+    assert world.used == ["one", "three"]
 
 
 def test_a_way_without_the_call_is_advice_and_never_a_recovery() -> None:

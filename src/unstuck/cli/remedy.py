@@ -5,7 +5,6 @@ Loads no more than it needs: an agent may call it after every failing command.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,8 @@ import click
 from unstuck import compose, remedies
 from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
-from unstuck.compose import NOTHING_FAILED, RemedyPlanner, make_call, open_remedies, pattern_here
-from unstuck.diagnosis import Diagnosis, Evidence, open_rulebook
+from unstuck.compose import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
+from unstuck.diagnosis import Diagnosis
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
 from unstuck.tell import counted, one_line
@@ -76,7 +75,7 @@ def remedy(
             return 0
         evidence = given.with_output(stream)
     call = make_call(evidence, tools=names, args=_arguments(arguments), schema=_schema(schema_text))
-    found = open_rulebook().diagnose(_with_command(evidence, call))
+    found = judged(evidence, call)
     if found is None:
         say(json.dumps(NOTHING_FAILED) if as_object else "Nothing failed, so there is nothing to remedy.")
         return 0
@@ -101,13 +100,8 @@ def _answer(planner: RemedyPlanner, record: Mapping[str, Any], tools: Any) -> di
     if names is not None and not isinstance(names, list | dict):
         raise TypeError("tools is not a list and not an object")
     call = make_call(evidence, tools=names, args=args, schema=record.get("schema"))
-    found = open_rulebook().diagnose(_with_command(evidence, call))
+    found = judged(evidence, call)
     return plan_json(planner.plan(found, call, names)) if found is not None else NOTHING_FAILED
-
-
-def _with_command(evidence: Evidence, call: Call) -> Evidence:
-    """Let the judgement see the command that a tool's arguments hold."""
-    return evidence if evidence.command or not call.line else replace(evidence, command=call.line)
 
 
 def _arguments(pairs: tuple[str, ...]) -> dict[str, Any]:
@@ -168,10 +162,28 @@ def _run(planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | Non
         for one in walked.tried:
             took = f" ({counted(one.steps, 'step')}, {one.seconds:.1f} s)"
             say(f"{MARKS[one.result]} {one.strategy}{f': {one.because}' if one.because else took}")
-        say("\n".join(_handed_over(walked, plan)) if walked.recovery else f"Not recovered. {question}")
+        told = _handed_over(walked, plan) if walked.recovery else (f"Not recovered. {question}", *_left(walked, plan))
+        say("\n".join(told))
     for sentence in noted:
         say(f"unstuck: {sentence}", err=True)
     return 0 if walked.recovered_by else 3
+
+
+def _left(walked: "Walked", plan: Plan) -> Iterator[str]:
+    """Tell the steps that nobody has done, for whoever goes on by hand."""
+    not_run = {one.strategy for one in walked.tried if one.result == "not_run"}
+    left = [way for way in plan_json(plan)["plans"] if way["strategy"] in not_run]
+    yield from ["What is left to do by hand:"] * bool(left)
+    for way in left:
+        yield f"   {way['strategy']} ({way['risk']})"
+        yield from _steps(way)
+
+
+def _steps(way: Mapping[str, Any]) -> Iterator[str]:
+    for step in way["steps"]:
+        yield f"   - {step['action']}"
+        several = len(step["args"]) > 1
+        yield from (f"       {f'{name}: ' * several}{str(value)[:300]}" for name, value in step["args"].items())
 
 
 def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
@@ -189,7 +201,8 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
             else f"{call.tool} {json.dumps(call.args, ensure_ascii=False)[:300]}"
         )
         yield f"Call: {shown}"
-    yield f"Exit code: {done.exit_code}" if done.exit_code is not None else "Exit code: none"
+    served = f"; it listened on port {done.listens}, and was ended: start it where it is wanted" * bool(done.listens)
+    yield f"Exit code: {done.exit_code if done.exit_code is not None else 'none'}{served}"
     if done.files:
         yield f"Files: {', '.join(one_line(name, 200) for name in done.files)}"
     if done.output.strip():
@@ -219,10 +232,7 @@ def _told(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"{answer['kind']}: {told}"
     for way in answer["plans"]:
         yield f"\n{way['priority']}. {way['strategy']} ({way['confidence']:.0%}, {way['risk']})"
-        for step in way["steps"]:
-            yield f"   - {step['action']}"
-            several = len(step["args"]) > 1
-            yield from (f"       {f'{name}: ' * several}{str(value)[:300]}" for name, value in step["args"].items())
+        yield from _steps(way)
     yield from [""] * bool(answer["skipped"])
     for one in answer["skipped"]:
         yield f"Not {one['strategy']}: {one['because']}"

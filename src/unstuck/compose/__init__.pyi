@@ -52,6 +52,7 @@ from unstuck.compose.remedy_runs import result_json as result_json
 from unstuck.compose.remedying import NOTHING_FAILED as NOTHING_FAILED
 from unstuck.compose.remedying import Remedy as Remedy
 from unstuck.compose.remedying import RemedyPlanner as RemedyPlanner
+from unstuck.compose.remedying import judged as judged
 from unstuck.compose.remedying import make_call as make_call
 from unstuck.compose.remedying import open_remedies as open_remedies
 from unstuck.compose.remedying import pattern_here as pattern_here

@@ -15,7 +15,6 @@ from unstuck.git import find
 from unstuck.journal import redactor
 from unstuck.ports import Fence, NoFence
 from unstuck.remedies import (
-    RISKS,
     Call,
     Lesson,
     Lessons,
@@ -36,8 +35,6 @@ from unstuck.remedies import (
 from unstuck.tell import one_line
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300
-MOST_ADVISED: Risk = "caution"
-"""An agent in its own worktree may be careful by itself; more than that is for those who allowed it."""
 
 
 def practise(
@@ -88,6 +85,7 @@ def result_json(walked: Walked) -> dict[str, Any] | None:
     return {
         "calls": [{"tool": call.tool, "args": call.args} for call in done.calls],
         "exitCode": done.exit_code,
+        "listens": done.listens or None,
         "output": done.output,
         "files": list(done.files),
     }
@@ -177,14 +175,12 @@ class Relief:
     def advise(self, failure: Failure, command: str, cwd: Path) -> tuple[str, ...]:
         """Tell the ways that are the agent's own to go, and none that nobody allowed."""
         planner, plan = self._plan(failure, command, cwd)
-        most = max(MOST_ADVISED, planner.preferences.allow, key=RISKS.index)
-        fitting = [one for one in plan.strategies[:-1] if RISKS.index(one.risk) <= RISKS.index(most)]
         return tuple(
             f"{number}. {strategy.strategy} ({strategy.risk}): "
             + "; ".join(
                 one_line(f"{told.step.action}: {told.line}".rstrip(": "), ADVICE_CHARS) for told in strategy.steps
             )
-            for number, strategy in enumerate(fitting[:MOST_ADVICE], 1)
+            for number, strategy in enumerate(planner.advised(plan)[:MOST_ADVICE], 1)
         )
 
     def question(self, failure: Failure, command: str, cwd: Path) -> str:

@@ -4,11 +4,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unstuck import diagnosis, remedies
-from unstuck.diagnosis import Diagnosis, Evidence
+from unstuck.diagnosis import Diagnosis, Evidence, Kind
 from unstuck.errors import BadUsage
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ STACKS = {
 """A file at the top → what the project is made of: the context in which experience counts."""
 Given = Collection[Any] | Mapping[str, Any] | None
 """Tools as a caller has them: names, name → schema, or definitions."""
+MOST_ADVISED: remedies.Risk = "caution"
+"""An agent may be careful by itself; more than that is for those who allowed it."""
 TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
 CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
 
@@ -82,6 +85,12 @@ class RemedyPlanner(NamedTuple):
     def plan(self, found: Diagnosis, call: remedies.Call, tools: Given = None) -> remedies.Plan:
         return remedies.recovery(self.situation(found, call, tools), self.lessons, self.context)
 
+    def advised(self, plan: remedies.Plan) -> tuple[remedies.Strategy, ...]:
+        """Return the ways that an agent is told of, and none that nobody allowed."""
+        most = max(MOST_ADVISED, self.preferences.allow, key=remedies.RISKS.index)
+        fitting = [one for one in plan.strategies if remedies.RISKS.index(one.risk) <= remedies.RISKS.index(most)]
+        return tuple(one for one in fitting if one.strategy != remedies.ASK)
+
     @property
     def context(self) -> str:
         stack = next((stack for file, stack in STACKS.items() if (self.root / file).exists()), "")
@@ -137,10 +146,11 @@ def remedy(
     cwd: Path | None = None,
 ) -> Remedy:
     """Return the ways out of a failure, forgekeeper's recovery plan; `tools` are the caller's, as names or with their schemas."""
+    call = make_call(failure.evidence if failure else Evidence(), tools=tools, args=args, schema=schema)
+    failure = judged(failure, call, cwd)
     if failure is None:
         return Remedy(NOTHING_FAILED, None)
     planner = open_remedies(cwd, task_type)
-    call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
     made = planner.plan(failure, call, tools)
     return Remedy({**remedies.plan_json(made), "pattern": pattern_here(planner.cwd)}, made)
 
@@ -168,6 +178,21 @@ def make_call(
                 hint="Give the schema of its arguments, an object with `properties`.",
             )
     return remedies.Call(tool=evidence.tool, args=dict(args or {}), command=evidence.command, schema=own)
+
+
+def judged(seen: Diagnosis | Evidence | None, call: remedies.Call, cwd: Path | None = None) -> Diagnosis | None:
+    """Judge a call by its arguments, too: by the command in them, and by the schema of the tool, if they break it.
+
+    What was judged without them stands otherwise.
+    """
+    broken = next(remedies.breaks(call.args, call.schema), "") if call.schema is not None else ""
+    if not isinstance(seen, Evidence) and not broken:
+        return seen
+    evidence = seen if isinstance(seen, Evidence) else seen.evidence if seen is not None else Evidence()
+    evidence = replace(evidence, command=evidence.command or call.line, breaks=broken)
+    found = diagnosis.open_rulebook(cwd).diagnose(evidence)
+    refused = found is not None and found.kind is Kind.INVALID_ARGUMENTS
+    return found if refused or isinstance(seen, Evidence) else seen
 
 
 def read_preferences(root: Path) -> remedies.Preferences:

@@ -27,6 +27,8 @@ class Evidence:
     timed_out: bool = False
     tool: str = ""
     command: str = ""
+    breaks: str = ""
+    """How the arguments of the call break the schema of its tool; empty if they do not, or nobody knows it."""
     check: "CheckKind | None" = None
     """Which of our checks it was."""
     end: str = ""

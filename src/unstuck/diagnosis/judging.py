@@ -6,7 +6,7 @@ summaries and final exceptions, the last). What the command is for names finding
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
@@ -134,6 +134,10 @@ REFUTE = CHECKS | TESTED | {Kind.BUILD_BROKEN}
 NO_TEST_RUN: Mapping[Role, int] = {"build": ERROR_FOUND - 1, "install": NOISE}
 """What words that only look like a test's verdict are worth where no test runs: steps and downloads fail, too."""
 
+BROKEN_SCHEMA = 65
+TAKEN_FOR = REFUTE | {Kind.SYNTAX_ERROR, Kind.MALFORMED_INPUT, Kind.PROGRAM_CRASHED, Kind.UNKNOWN}
+"""What arguments that break their schema are worth, and what the words of those who refuse them are taken for."""
+
 READ = CHECKS | TESTED | {Kind.CLAIM_REFUTED, Kind.BUILD_BROKEN, Kind.SYNTAX_ERROR, Kind.MODULE_MISSING}
 """Kinds whose output names tests or findings."""
 
@@ -206,9 +210,13 @@ def diagnose(
         votes += _facts(evidence, for_what)
     else:
         votes = [vote for vote in votes if _despite_zero(vote, evidence, rules)] + _facts(evidence, "")
+    if _refused(evidence):
+        votes = [Vote(Kind.INVALID_ARGUMENTS, BROKEN_SCHEMA), *(vote for vote in votes if vote.kind not in TAKEN_FOR)]
     ranked = sorted(enumerate(votes), key=lambda vote: _rank(vote[0], vote[1]))
     chosen = [vote for _, vote in ranked] or [Vote(Kind.UNKNOWN, 30)]
-    return _told(_refuted_claim(chosen, _claimed(lines, found, rules)), lines, found, rules)
+    told = _told(_refuted_claim(chosen, _claimed(lines, found, rules)), lines, found, rules)
+    ours = evidence.breaks and told.kind is Kind.INVALID_ARGUMENTS and not told.rule
+    return replace(told, message=one_line(evidence.breaks, MESSAGE_CHARS), line=None) if ours else told
 
 
 # --- evidence to votes ------------------------------------------------------------------------------------
@@ -354,9 +362,14 @@ def _facts(evidence: Evidence, for_what: Role) -> list[Vote]:
     return votes
 
 
+def _refused(evidence: Evidence) -> bool:
+    """Whether a tool refused its arguments: they break its schema, and what it printed is not that of a command."""
+    return bool(evidence.breaks) and not evidence.command and evidence.exit_code != 0
+
+
 def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], rules: Mapping[str, Rule]) -> bool:
     """Whether the command did what was asked of it."""
-    if evidence.timed_out or evidence.signal or evidence.end in BY_END:
+    if evidence.timed_out or evidence.signal or evidence.end in BY_END or _refused(evidence):
         return False
     if evidence.changed is False and evidence.end == "done_claimed":
         return False

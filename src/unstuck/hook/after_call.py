@@ -87,10 +87,8 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     name = f"{found.kind} {digest(''.join(char for char in found.message if not char.isdigit()))}"
     if name in memory.told:
         return ""
-    plan = _plan(heard, found)
-    from unstuck.remedies import ASK  # noqa: PLC0415  # as above
-
-    strategies = [strategy for strategy in plan.strategies if strategy.strategy != ASK][:MOST_STRATEGIES]
+    plan, advised = _plan(heard, found)
+    strategies = advised[:MOST_STRATEGIES]
     if not strategies and (found.blame == "agent" or found.severity == "recoverable"):
         return ""
     memory.told.append(name)
@@ -110,14 +108,15 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     return f"{means} {'Ways' if len(strategies) > 1 else 'A way'} out, filled in for this machine: {listed}"
 
 
-def _plan(heard: Heard, found: "Diagnosis") -> "Plan":
+def _plan(heard: Heard, found: "Diagnosis") -> "tuple[Plan, tuple[Strategy, ...]]":
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
     from unstuck.compose import make_call, open_remedies  # noqa: PLC0415  # only after a failure
 
     planner = open_remedies(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
     call = make_call(found.evidence, args={} if heard.command else heard.args)
-    return planner.plan(found, call)
+    plan = planner.plan(found, call)
+    return plan, planner.advised(plan)
 
 
 def _strategy(strategy: "Strategy") -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unstuck.compose import NOTHING_FAILED, Remedy, make_call, open_remedies
+from unstuck.compose import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
 from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
 from unstuck.decide import profile as named_profile
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
@@ -268,9 +268,10 @@ class Recovery:
         task_type: TaskType = "",
     ) -> Remedy:
         """Return the ways out of a failed call, in the order that experience gives them; `tools` are the caller's."""
+        call = make_call(failure.evidence if failure else Evidence(), tools=tools, args=args, schema=schema)
+        failure = judged(failure, call, self._cwd)
         if failure is None:
             return Remedy(NOTHING_FAILED, None)
-        call = make_call(failure.evidence, tools=tools, args=args, schema=schema)
         planner = open_remedies(self._cwd, task_type)._replace(lessons=self._learned())
         made = planner.plan(failure, call, tools)
         with self._lock:

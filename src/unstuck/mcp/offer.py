@@ -13,8 +13,8 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from unstuck import __version__
-from unstuck.compose import hide_ours, look
-from unstuck.diagnosis import Diagnosis, Evidence, as_json, open_rulebook
+from unstuck.compose import hide_ours, judged, look, make_call
+from unstuck.diagnosis import Evidence, as_json, open_rulebook
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.library import Recovery
 from unstuck.plans import Insertion, Task, open_plan
@@ -91,15 +91,17 @@ class Clerk:
     ) -> dict[str, Any]:  # fmt: skip
         """Say what a failed call means: kind, blame, whether trying again can help, the decisive line, places and tests."""
         evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
-        return as_json(self._found(evidence), evidence)
+        return as_json(open_rulebook(self.root).diagnose(evidence), evidence)
 
     def remedy(
         self, output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
         timed_out: TimedOut = False, tools: Tools = None, arguments: Arguments = None, schema: Schema = None,  # noqa: FBT002  # as above
     ) -> dict[str, Any]:  # fmt: skip
         """Give ways out of a failed call, the likeliest first, each with concrete steps for your tools and its risk."""
-        found = self._found(_evidence(output, stderr, exit_code, command, tool, timed_out=timed_out))
-        return dict(self._recovery.remedy(found, tools=tools, args=arguments or {}, schema=schema))
+        evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
+        call = make_call(evidence, tools=tools, args=arguments, schema=schema)
+        found = judged(evidence, call, self.root)
+        return dict(self._recovery.remedy(found, tools=tools, args=arguments, schema=schema))
 
     def report_step(
         self,
@@ -192,9 +194,6 @@ class Clerk:
         if not found.is_relative_to(self.root):
             raise BadUsage(f"{path[:80]!r} lies outside of the workspace.", hint="Name a file in the workspace.")
         return found
-
-    def _found(self, evidence: Evidence) -> Diagnosis | None:
-        return open_rulebook(self.root).diagnose(evidence)
 
 
 def _resources(server: MCPServer[Any], clerk: Clerk) -> None:

@@ -1,4 +1,3 @@
-from unstuck.remedies.arguments import problem as problem
 from unstuck.remedies.call_words import entered as entered
 from unstuck.remedies.chain import ASK as ASK
 from unstuck.remedies.chain import RISKS as RISKS
@@ -37,6 +36,8 @@ from unstuck.remedies.recovery_plan import Plan as Plan
 from unstuck.remedies.recovery_plan import Strategy as Strategy
 from unstuck.remedies.recovery_plan import plan_json as plan_json
 from unstuck.remedies.recovery_plan import recovery as recovery
+from unstuck.remedies.schemas import breaks as breaks
+from unstuck.remedies.schemas import problem as problem
 from unstuck.remedies.situation import Call as Call
 from unstuck.remedies.situation import Preferences as Preferences
 from unstuck.remedies.situation import Situation as Situation

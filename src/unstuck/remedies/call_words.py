@@ -2,10 +2,14 @@
 
 import re
 import shlex
+from collections.abc import Iterable
+from itertools import takewhile
+from posixpath import normpath
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from unstuck.remedies.chain import listed, shape
-from unstuck.tools import parts
+from unstuck.tools import parts, programs
 
 ASSIGNMENT = r"[A-Za-z_]\w*="
 CONTROL = r"[\x00-\x1f\x7f]"
@@ -72,6 +76,17 @@ def ssh_address(text: str) -> Address | None:
     return Address("https", found["host"], "", "/" + found["path"].lstrip("/")) if found else None
 
 
+def local_path(value: str) -> str:
+    """Return the path that an argument is, or names as the address of a file; empty for other addresses."""
+    scheme, colon, rest = value.partition("://")
+    return value if not colon else unquote(rest) if scheme == "file" else ""
+
+
+def file_address(cwd: str, path: str) -> str:
+    """Return the address of a file."""
+    return f"file://{quote(path if path.startswith('/') else normpath(f'{cwd}/{path}'))}"
+
+
 def program(words: tuple[str, ...] | None) -> str:
     """Return the name of the program that the words run, without its folder."""
     return words[0].rsplit("/", 1)[-1] if words else ""
@@ -111,10 +126,17 @@ def loud(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def destroys(line: str) -> bool:
     """Whether a part of a command line destroys what it is given."""
-    called = [words for words in map(plain_words, parts(line)) if words]
-    return any(
-        program(words) in listed("destroyers") or "-".join(words[:2]) in listed("destroying") for words in called
-    )
+    called = [part.split() for part in programs(line)]
+    return any(words[0] in listed("destroyers") or "-".join(words[:2]) in listed("destroying") for words in called)
+
+
+def reads_input(line: str) -> bool:
+    """Whether a command line begins with a program that reads its input, because it is given no file."""
+    words = plain_words(next(iter(parts(line)), "")) or ("",)
+    before = dict(row.split(":") for row in listed("filters")).get(program(words))
+    given = [word for word in words[1:] if not word.startswith("-") and not word.isdigit()]
+    recursive = "grep" in program(words) and any(re.fullmatch(r"-\w*[rR]\w*|--recursive", word) for word in words)
+    return before is not None and not recursive and (len(given) <= int(before) or "-" in words)
 
 
 def restrains(name: str) -> bool:
@@ -138,13 +160,27 @@ def alike(wanted: str, name: str) -> bool:
     if len(one) != len(other):
         return False
     off = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
-    return len(off) <= 1 and all(_misspelled(*pair) for pair in off)
+    return len(off) <= 1 and all(_misspelled(*pair) and not _opposite(*pair) for pair in off)
+
+
+def only_alike(wanted: str, names: Iterable[str]) -> str:
+    """Return the one of these names that a word is, or is a misspelling of; empty if none is, or several are."""
+    found = {name for name in names if alike(wanted, name)}
+    return wanted if wanted in found else found.pop() if len(found) == 1 else ""
+
+
+def _opposite(one: str, other: str) -> bool:
+    """Whether two words differ in what turns one into another that is meant: `activate`, `deactivate`."""
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False))))
+    return {one[: len(one) - shared], other[: len(other) - shared]} <= {"", *listed("turning")}
 
 
 def _misspelled(one: str, other: str) -> bool:
     if one.isdigit() or other.isdigit():
         return False
     shortest = min(len(one), len(other))
+    if shortest >= SHORTEST_SWAPPED and _undoubled(one) == _undoubled(other):
+        return True
     if sorted(one) == sorted(other) and shortest >= SHORTEST_SWAPPED:
         places = [place for place in range(shortest) if one[place] != other[place]]
         return len(places) == 2 and places[1] - places[0] == 1  # noqa: PLR2004  # neighbours that changed places
@@ -152,11 +188,8 @@ def _misspelled(one: str, other: str) -> bool:
     return shortest >= SHORTEST_MISSPELLED and _distance(one, other) <= most
 
 
-def near_word(word: str, others: list[str], least: float) -> str:
-    """Return the one of these words that a word is most like; empty if none is like it."""
-    from difflib import get_close_matches  # noqa: PLC0415  # takes longer to load than the rest of this
-
-    return next(iter(get_close_matches(word, others, 1, least)), "")
+def _undoubled(word: str) -> str:
+    return re.sub(r"(.)\1+", r"\1", word)
 
 
 def _distance(one: str, other: str) -> int:

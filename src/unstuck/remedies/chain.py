@@ -156,7 +156,9 @@ class Expects(NamedTuple):
     exists: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     prints: bool = False  # it prints something
+    listens: int = 0  # a port on which it listens then: a server does not end by itself
     sound: tuple[str, ...] = ()  # files that must hold what their names say, rather than a server's page about an error
+    unasked: str = ""  # a question that it must not print: nobody answers
 
 
 NOTHING_MORE: Expects = Expects()
@@ -226,6 +228,14 @@ class Rendered(NamedTuple):
     args: dict[str, Any]
 
 
+class OwnShell(NamedTuple):
+    """The shell that ran the failed call: its name, the argument that held the line, and all that it was given."""
+
+    tool: str
+    argument: str
+    args: Mapping[str, Any]
+
+
 class Tools(NamedTuple):
     """The caller's tools: which of the basic ones they have, under which names and with which arguments."""
 
@@ -256,8 +266,8 @@ class Tools(NamedTuple):
             return row
         return (row[0], *(parameter(schema, name, place) for place, name in enumerate(row[1:])))
 
-    def render(self, operation: Operation) -> Rendered:
-        """Return the call of the caller's tool; no way, if that tool is missing."""
+    def render(self, operation: Operation, own: OwnShell | None = None) -> Rendered:
+        """Return the call of the caller's tool, in the shell of the failed call where it needs one; no way, if there is none."""
         match operation:
             case Ask():
                 return Rendered(None, {})
@@ -268,23 +278,40 @@ class Tools(NamedTuple):
                     else _missing(operation.tool)
                 )
             case ListFolder(path=path):
-                return self._call("read_dir", self._there(path)) or self.render(Shell(("ls", "-la", "--", path)))
+                return self._call("read_dir", self._there(path)) or self.render(Shell(("ls", "-la", "--", path)), own)
             case ReadFile(path=path):
-                return self._call("read_file", self._there(path)) or self.render(Shell(("cat", "--", path)))
+                return self._call("read_file", self._there(path)) or self.render(Shell(("cat", "--", path)), own)
             case WriteFile(path=path, content=content):
                 copied = ("bash", "-c", 'printf %s "$2" > "$1"', REMEDY, path, content)
-                return self._call("write_file", self._there(path), content) or self.render(Shell(copied))
-            case Shell(argv=("sleep", seconds)) if self.basic("run_bash") is None:
+                return self._call("write_file", self._there(path), content) or self.render(Shell(copied), own)
+            case Shell(argv=("sleep", seconds)) if own is None and self.basic("run_bash") is None:
                 return Rendered(None, {"seconds": float(seconds)})  # whoever has no shell waits by themselves
             case _:
-                name, argument = self.basic("run_bash") or _missing("run_bash")
-                timeout = getattr(operation, "timeout", None)
-                limit = {"timeout_ms": round(timeout * 1000)} if timeout and argument == "script" else {}
-                wants = (self.schemas.get(name) or {}).get("properties", {}).get(argument, {})
+                if own is None:
+                    name, argument = self.basic("run_bash") or _missing("run_bash")
+                    own = OwnShell(name, argument, NOTHING_GIVEN)
                 line = f"cd {shlex.quote(self.folder)} && {script(operation)}" if self.folder else script(operation)
-                return Rendered(
-                    name, {argument: ["bash", "-lc", line] if wants.get("type") == "array" else line, **limit}
-                )
+                return Rendered(own.tool, self._in_shell(own, line, getattr(operation, "timeout", None)))
+
+    def _in_shell(self, shell: OwnShell, line: str, timeout: float | None) -> dict[str, Any]:
+        """Return the arguments with which a shell runs a line, as its schema or its failed call has them."""
+        schema = (self.schemas.get(shell.tool) or {}).get("properties", {})
+
+        def is_list(name: str) -> bool:
+            return isinstance(shell.args.get(name), list) or schema.get(name, {}).get("type") == "array"
+
+        words = next((name for name in listed("word_arguments") if name != shell.argument and is_list(name)), "")
+        through = ["bash", "-lc", line]
+        args = {**shell.args, shell.argument: through if is_list(shell.argument) else line}
+        if words:
+            args |= {shell.argument: "bash", words: through[1:]}
+        if timeout and shell.argument == "script":
+            args["timeout_ms"] = round(timeout * 1000)
+        for name in listed("limit_keys"):
+            least = shell.args.get(name)
+            if timeout and isinstance(least, int | float):  # never less than the call had, whatever it is counted in
+                args[name] = max(least, round(timeout * (1000 if name.endswith(("ms", "Ms")) else 1)))
+        return args
 
     def _there(self, path: str) -> str:
         return f"{self.folder}/{path}" if self.folder and not path.startswith(("/", "~")) else path
@@ -331,10 +358,13 @@ def parameter(schema: Any, usual: str, place: int) -> str:
     names: list[str] = list(schema.get("properties", {})) if isinstance(schema, Mapping) else []
     if not names or usual in names:
         return usual
-    for group in names_of(usual):
-        if shared := [name for name in names if flat(name) in map(flat, group)]:
-            return shared[0]
-    asked = [name for name in schema.get("required", []) if name in names] or names
+    groups = [list(map(flat, group)) for group in names_of(usual)]
+    same = [name for group in groups for name in names if flat(name) in group]
+    like = [name for group in groups for name in names if not name_words(name).isdisjoint(group)]
+    if same or like:
+        return (same or like)[0]
+    beside = [name for name in names if name_words(name).isdisjoint(listed("beside"))] or names
+    asked = [name for name in schema.get("required", []) if name in beside] or beside
     return asked[min(place, len(asked) - 1)]
 
 

@@ -1,15 +1,16 @@
 """Ways out of a missing command, package or setting: another one that does the same, its package, or the project's own file."""
 
 import re
+import shlex
 
 from unstuck.remedies.call_words import (
     Address,
     address,
-    alike,
     download_target,
     name_of,
-    near_word,
+    only_alike,
     operand,
+    plain_words,
     program,
     simple_call,
     ssh_address,
@@ -29,12 +30,13 @@ from unstuck.remedies.chain import (
     run,
 )
 from unstuck.remedies.situation import Situation, command, home_of, package
+from unstuck.remedies.surroundings import Gone
 from unstuck.tools import parts
 
 SUDO = ("sudo", "-n")
 GUESSED = 0.7
-LONG_NAME, NEAR_BESIDE = 6, 0.8
-"""A shorter name is another package's; beside others of one package a name is the nearest of them."""
+LONG_NAME = 6
+"""A shorter name is another package's."""
 DOWNLOAD_SECONDS, INSTALL_SECONDS = 300.0, 600.0
 
 
@@ -52,12 +54,8 @@ def alternative_command(s: Situation) -> Recipe:
         return _replaced(s, missing, (s.around.elsewhere[missing],), f"Use the project's own {missing}")
     if missing in {"curl", "wget"} and (found := _other_download(s, missing)) is not None:
         return found
-    second = " ".join((s.call.words or ())[:2])
-    for called in (second, missing):
-        for other in s.table("alternatives").get(called, ()):
-            words = tuple(other.split())
-            if s.around.has(words[0]):
-                return _replaced(s, missing, words, f"Use {other} instead of {called}", len(called.split()))
+    if found := _same_elsewhere(s, missing):
+        return found
     if near := _looks_like(s, missing):
         guess = _replaced(s, missing, (near,), f"Use {near}, which {missing} looks like")
         careful = (guess.steps[0]._replace(risk="caution"),)
@@ -65,10 +63,30 @@ def alternative_command(s: Situation) -> Recipe:
     return no_way(f"nothing that is known to do what {missing or 'it'} does is installed")
 
 
+def _same_elsewhere(s: Situation, missing: str) -> Recipe | None:
+    """Use a program that does the same when it is called like this."""
+    rest = _after(s, missing)
+    for row in s.table("alternatives").get(missing, ()):
+        other, form = (row, None) if isinstance(row, str) else row
+        words = tuple(fixed(word[1:]) if word.startswith("@") else word for word in other.split())
+        if s.around.has(words[0]) and (form is None or (rest is not None and re.fullmatch(form, rest))):
+            return _replaced(s, missing, words, f"Use {other.partition(' -c @')[0]} instead of {missing}")
+    return None
+
+
+def _after(s: Situation, missing: str) -> str | None:
+    """Return what the missing program was given; None where that cannot be said for sure."""
+    called = [words for words in map(plain_words, parts(s.call.line)) if words and program(words) == missing]
+    return " ".join(called[0][1:]) if len(called) == 1 else None
+
+
 def _looks_like(s: Situation, missing: str) -> str:
-    """Return the program that a missing one may be a misspelling of."""
+    """Return the program that a missing one is a misspelling of: a tool that is known is none, nor is one that has a letter more."""
+    tables = (s.table("alternatives"), s.table("packages"), *s.table("installers").values(), listed("packaged"))
+    if not missing or any(missing in table for table in tables):
+        return ""
     others = (s.around.binaries or frozenset()) - {missing, *listed("destroyers")}
-    return next((name for name in sorted(others) if alike(missing, name)), "")
+    return only_alike(missing, (name for name in others if name[0] == missing[0] and not missing.startswith(name)))
 
 
 def clone_without_git(s: Situation, clone: tuple[str, ...]) -> Recipe:
@@ -116,11 +134,10 @@ def manual_installation(s: Situation) -> Recipe:
     if not re.fullmatch(r"[A-Za-z0-9][\w.+-]*", missing):
         no_way(f"{missing!r} is no name of a package")
     language = next((name for name, commands in s.table("installers").items() if missing in commands), "")
-    if not language and missing not in s.table("packages"):
+    if not language and missing not in (*s.table("packages"), *listed("packaged")):
         if near := _looks_like(s, missing):
             no_way(f"{missing} looks like {near}, which is there")
-        if missing.rpartition(".")[2] in s.table("interpreters"):
-            no_way(f"{missing} is a script, not a package")
+        no_way(f"nobody here knows a package that has {missing}")
     if language:
         own = (project_python(s), "-m", "pip", "install") if language == "python" else ("npm", "install", "--no-save")
         installing = [_install(f"Install {missing} with {language}'s own installer", *own, missing)]
@@ -188,10 +205,10 @@ def _clone_operands(clone: tuple[str, ...]) -> tuple[str, str, str]:
     return source, folder, branch
 
 
-def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, count: int = 1) -> Recipe:
-    """Put other words in the place of the missing one, or of the first two."""
+def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str) -> Recipe:
+    """Put other words in the place of the missing one."""
     if s.call.words is not None:
-        first, rest = s.call.words[0], s.call.words[count:]
+        first, *rest = s.call.words
         place = s.around.place
         is_script = place is not None and bool(place.interpreter) and name_of(place.interpreter[-1]) == missing
         if not is_script and name_of(first) != name_of(missing):
@@ -201,7 +218,7 @@ def _replaced(s: Situation, missing: str, words: tuple[str, ...], action: str, c
         found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] == missing]
         if not found:
             no_way(f"{missing or 'the command'} stands nowhere in the call where it could be replaced")
-        script = s.call.line.replace(found[0], found[0].replace(missing, " ".join(words), 1), 1)
+        script = s.call.line.replace(found[0], found[0].replace(missing, shlex.join(words), 1), 1)
         step = s.again(action, script=script)
     return recipe(step, requires=words[:1])
 
@@ -239,6 +256,8 @@ def _other_download(s: Situation, missing: str) -> Recipe | None:
 def missing_package(s: Situation) -> str:
     """Return the package that could be installed; a module of the project's own is none."""
     _may_install(s)
+    if gone := s.around.gone:
+        no_way(f"{gone.old} of the project itself was {gone.told}")
     if home := home_of(s):
         no_way(f"{package(s)} would be a module of the project's own {home}")
     return package(s)
@@ -247,9 +266,11 @@ def missing_package(s: Situation) -> str:
 def correct_the_name(s: Situation) -> Recipe:
     """Call a misspelled module by its name."""
     name = package(s)
-    near = next((one for one in sorted(s.around.modules) if alike(name, one) and len(one) >= LONG_NAME), "")
-    if not near and "." in name:
-        near = near_word(name, sorted(s.around.modules), NEAR_BESIDE)
+    package_of, dot, _ = name.rpartition(".")
+    gone = s.around.gone or Gone("")
+    beside = gone.new.rpartition("/")[0] == gone.old.rpartition("/")[0] and gone.new.endswith(".py")
+    near = f"{package_of}{dot}{name_of(gone.new).removesuffix('.py')}" if beside else ""
+    near = near or only_alike(name, (one for one in s.around.modules if len(one) >= LONG_NAME))
     if not near:
         no_way(f"no module that is there looks like {name or 'it'}")
     action = f"Call it again with {near}, which {name} looks like"

@@ -24,7 +24,8 @@ from unstuck.remedies.chain import (
     run,
     shape,
 )
-from unstuck.remedies.situation import Place, Situation, path
+from unstuck.remedies.situation import Situation, path
+from unstuck.remedies.surroundings import Place
 from unstuck.tools import parts
 
 EMPTY = {"json": "{}\n", "html": "<!doctype html>\n", "xml": '<?xml version="1.0"?>\n<root/>\n'}
@@ -44,7 +45,9 @@ def verify_path(s: Situation) -> Recipe:
     if place and (spaced := _spaced(s, wanted, place.names)):
         return recipe(s.again(f"Call it again with the name in one piece: {spaced[0]}", words=spaced[1]))
     listing = Step(f"List {parent}, where {name_of(wanted)} should be", ListFolder(parent), "A listing of the folder")
+    here = wanted.removeprefix(f"{s.around.cwd}/")
     found = likely(wanted, parent, place.names, place.twins) if place else ()
+    found = tuple(one for one in found if parent_of(one) == parent or _same_folders(here, one))
     renamed = place.renamed if place else ""
     found = (renamed, *found) if renamed else found
     if not found or (place and place.missing_parents and _makes(s)):
@@ -64,7 +67,6 @@ def verify_path(s: Situation) -> Recipe:
         several = ("ls", "-ld", "--", *found)
         return recipe(listing, run("Look at those that may be meant", *several, expected="They are listed"))
     others = f" (others: {', '.join(found[1:3])})" if found[1:] else ""
-    here = wanted.removeprefix(f"{s.around.cwd}/")
     step = s.changed(
         f"Call it again with {found[0]}{others}",
         lambda word: operand(found[0]) if word in {wanted, here, f"./{here}"} else word,
@@ -177,6 +179,8 @@ def try_sandbox_directory(s: Situation) -> Recipe:
         no_way(f"{denied} is inside the workspace: what is written to the sandbox would never land there")
     target = sandboxed(denied, s.around.root, s.preferences.sandbox)
     moved = _moved(s, denied, target) or no_way(f"{denied} stands nowhere in the call where it could be replaced")
+    if s.around.place is not None and not s.around.place.inside:
+        moved = moved._replace(again=False)  # whoever wants it there finds nothing: it is another call
     prepare = _folder("Make its folder in the sandbox", parent_of(target))
     return recipe(
         prepare, moved, Step("Look at what was written", ListFolder(parent_of(target)), f"{target} is listed")
@@ -356,6 +360,13 @@ def likely(path: str, parent: str, names: Iterable[str], twins: Sequence[str]) -
     scored += [(_likeness(wanted, name_of(twin)) - 0.05 - place / 1000, twin) for place, twin in enumerate(twins[:200])]
     best = sorted((one for one in scored if one[0] >= SIMILAR), key=lambda one: (-one[0], len(one[1]), one[1]))
     return tuple(dict.fromkeys(found for _, found in best))[:MOST]
+
+
+def _same_folders(wanted: str, found: str) -> bool:
+    """Whether one path has the folders of the other, some perhaps left out or misspelled: with others it is another file."""
+    few, many = sorted((wanted.split("/")[:-1], found.split("/")[:-1]), key=len)
+    rest = iter(many)
+    return all(any(alike(folder, other) for other in rest) for folder in few)
 
 
 def _rank(wanted: str, found: str) -> tuple[float, int]:

@@ -4,15 +4,16 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
-from unstuck.remedies.call_words import alike
+from unstuck.remedies.call_words import alike, download_target, plain_words
 from unstuck.remedies.chain import listed, shape
-from unstuck.remedies.situation import GitState, Lock, Place, Situation, Surroundings
+from unstuck.remedies.situation import Situation
+from unstuck.remedies.surroundings import GitState, Gone, Lock, Place, Surroundings
 
 if TYPE_CHECKING:
     import subprocess
@@ -21,6 +22,8 @@ OWN_FOLDERS = ("src", ".")
 """Where the project's own packages lie; a folder is one if it says so."""
 LESSONS = "remedies.json"
 COMMIT = "--format=%h of %cs: %s"
+PYTHON_MODULES, NODE_MODULES = (".py", "/__init__.py"), ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/index.ts")
+MOST_PLACES = 20
 SECONDS = 5.0
 PARSING_SECONDS = 3.0
 """For all that is parsed on trial together."""
@@ -81,22 +84,32 @@ def _root(around: Surroundings, _situation: Situation, _cwd: Path, root: Path) -
 def _path(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
     first = (situation.call.words or ("",))[0]
     named = first if situation.kind == "command_not_found" and "/" in first else reading.path(situation)
+    if situation.kind == Kind.MODULE_MISSING:
+        around = around._replace(gone=_gone(situation, cwd, root))
     if not named:
         return around
     place = place_of(named, cwd, root)
     if situation.kind == Kind.FILE_NOT_FOUND and place.inside and not place.exists:
-        place = place._replace(renamed=taken_away(named, cwd)[1])
+        gone = taken_away((named,), cwd)
+        place = place._replace(renamed=gone.new if gone else "")
     return around._replace(place=place, superuser=os.geteuid() == 0)
 
 
-def taken_away(named: str, cwd: Path) -> tuple[str, str]:
-    """Return the commit that took a file away, and what the file is called since, if that exists."""
-    name = shown(cwd / named, cwd)
-    commit = said(["git", "log", "-1", COMMIT, "--since=1.year", "--diff-filter=D", "--", f":(literal){name}"], cwd)
-    moved = ["git", "show", "--format=", "--name-status", "-M", "--diff-filter=R", "--relative", commit.split(" ")[0]]
-    rows = [row.split("\t") for row in said(moved, cwd).splitlines()] if commit else []
-    new = next((row[2] for row in rows if row[1:2] == [name]), "")
-    return commit, new if (cwd / new).is_file() else ""
+def taken_away(named: Collection[str], cwd: Path, hops: int = 5) -> Gone | None:
+    """Return the first of these files that a commit took away, and what it is called since, if that exists."""
+    names = list(dict.fromkeys(shown(cwd / name, cwd) for name in named))
+    specs = [f":(literal){name}" for name in names]
+    commit = said(["git", "log", "-1", COMMIT, "--since=1.year", "--diff-filter=D", "--", *specs], cwd)
+    if not commit:
+        return None
+    listing = ["git", "show", "--format=", "--name-status", "-M", "--diff-filter=RD", "--relative"]
+    rows = [row.split("\t") for row in said([*listing, commit.split(" ")[0]], cwd).splitlines()]
+    row = next((row for row in rows if row[1] in names), ["D", names[0]])
+    new = row[2] if row[0] != "D" else ""
+    if not new or (cwd / new).is_file():
+        return Gone(row[1], new, commit)
+    later = taken_away((new,), cwd, hops - 1) if hops else None
+    return later._replace(old=row[1]) if later else Gone(row[1], "", commit)
 
 
 def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
@@ -104,8 +117,9 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
     for word in (situation.call.words or ())[1:200]:
         try:
             if (cwd / word).is_dir():
-                held = sorted(set(names(cwd / word)) - {".git"})
-                folders[word] = tuple(f"{word.rstrip('/')}/{name}" for name in held)
+                held = sorted(name for name in names(cwd / word) if not name.startswith("."))
+                folder = Path(word)
+                folders[word] = tuple(f"{folder / name}/" if (cwd / word / name).is_dir() else f"{folder / name}" for name in held if name not in listed("unwalked"))  # fmt: skip
             elif (cwd / word).is_file():
                 files.add(word)
         except (OSError, ValueError):
@@ -172,7 +186,8 @@ def _cache(around: Surroundings, situation: Situation, cwd: Path, root: Path) ->
     name = found.path.rstrip("/").rpartition("/")[2].partition("?")[0] if found else ""
     if not name:
         return around
-    places = (*(root / folder / name for folder in listed("caches")), Path.home() / ".cache" / name, cwd / name)
+    own = (cwd / name,) if download_target(situation.call.words) == name else ()
+    places = (*(root / folder / name for folder in listed("caches")), Path.home() / ".cache" / name, *own)
     return around._replace(cached=tuple(shown(path, cwd) for path in places if path.is_file()))
 
 
@@ -194,8 +209,21 @@ def _local_packages(around: Surroundings, situation: Situation, cwd: Path, root:
     ]
     found += [path for folder in OWN_FOLDERS for path in (root / folder / f"{package}.py", root / folder / package) if path.is_file() or (path / "__init__.py").is_file()]  # fmt: skip
     return around._replace(
-        local_packages=tuple(shown(path, cwd) for path in found), modules=_modules(reading.package(situation), root)
+        local_packages=tuple(shown(path, cwd) for path in found),
+        modules=_modules(reading.package(situation), root),
+        gone=_gone(situation, cwd, root),
     )
+
+
+def _gone(situation: Situation, cwd: Path, root: Path) -> Gone | None:
+    """Return the project's own file that a missing module was, until a commit took it away."""
+    name = reading.package(situation)
+    stem, endings = (name, NODE_MODULES) if name.startswith(".") else (name.replace(".", "/"), PYTHON_MODULES)
+    named = ((situation.call.words or ()), (file for file, _ in reading.places(situation)))
+    files = [cwd / word for words in named for word in words if seen((cwd / word).is_file)]
+    folders = dict.fromkeys((cwd, root, root / "src", *(file.parent for file in files[:MOST_PLACES])))
+    candidates = [os.path.normpath(f"{folder}/{stem}{ending}") for folder in folders for ending in endings]
+    return taken_away([one for one in candidates if is_inside(Path(one).parent, root)], cwd)
 
 
 def _modules(name: str, root: Path) -> frozenset[str]:
@@ -209,7 +237,7 @@ def _modules(name: str, root: Path) -> frozenset[str]:
 
 
 def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -> Surroundings:
-    words = situation.call.words
+    words = situation.call.words or plain_words(situation.failed_part)
     if not words or not re.search(shape("bad_option"), situation.text):
         return around
     if not situation.repeatable(words[:1]) and words[0] not in listed("makers"):  # nobody knows what another one does
@@ -299,7 +327,7 @@ def _common(folder: Path) -> Path:
 
 OUR_TEMPORARY = ("tmp", "sandbox")
 """Folders below `.unstuck/` that hold nothing anybody keeps."""
-MOST_NAMES, MOST_WALKED, MOST_SOURCE = 20_000, 20_000, 65_536
+MOST_NAMES, MOST_WALKED, MOST_SOURCE, MOST_TABLE = 20_000, 20_000, 65_536, 500_000
 
 
 def place_of(named: str, cwd: Path, root: Path) -> Place:
@@ -382,6 +410,13 @@ def files_below(root: Path, *skipped: str) -> Iterator[Path]:
         yield from (Path(folder) / name for name in sorted(files))
         if seen > MOST_WALKED:
             return
+
+
+def listening(port: str) -> set[str]:
+    """Return the sockets that listen on a port, as the links of a process's files name them."""
+    tables = (beginning(Path("/proc/net") / table, MOST_TABLE).splitlines()[1:] for table in ("tcp", "tcp6"))
+    rows = [line.split() for lines in tables for line in lines]
+    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{int(port):04X}")}
 
 
 def size(path: Path) -> int:

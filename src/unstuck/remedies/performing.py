@@ -3,7 +3,6 @@
 A way has worked when the failing call, or its repaired form, was run and was green; nothing else counts.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -38,17 +37,18 @@ from unstuck.remedies.chain import (
     Step,
     Use,
     WriteFile,
-    listed,
     script,
 )
-from unstuck.remedies.machine import files_below, git_folder
+from unstuck.remedies.left_behind import MOST_NAMED, Stamp, changed, content_of, copies, stamps, taken_back, unsound
+from unstuck.remedies.machine import git_folder, listening
 from unstuck.remedies.recovery_plan import Plan, Strategy
-from unstuck.shipped import shipped_table
+from unstuck.remedies.situation import LOG, MAYBE_DONE
 
 PER_STRATEGY, PER_FAILURE = 2, 4
 """Executions of one way, and of all ways together, before a person is asked."""
 PASSING = frozenset({Kind.NETWORK_ERROR, Kind.RATE_LIMITED, Kind.PROVIDER_OVERLOADED, Kind.RESOURCE_BUSY})
 """What may be gone a little later, so that a way which met it is worth a second execution."""
+LATE = frozenset({Kind.TIMEOUT, Kind.HANG})
 ADVICE = "it is advice: no step of it is the call, so nothing would show that it works"
 MOST_OUTPUT = 8_000
 
@@ -68,6 +68,7 @@ class Tried:
     exit_code: int | None = None
     calls: tuple[Rendered, ...] = ()
     """The calls whose success is the recovery, as the caller's tools are told to make them."""
+    listens: int = 0  # the port on which the call listened, until it was ended for that
     files: tuple[str, ...] = ()  # files of the workspace that it made or changed
 
 
@@ -89,7 +90,7 @@ def walk(
 ) -> Walked:
     """Try one way after the other; the record is told of every execution as soon as it is over."""
     tried: list[Tried] = []
-    executions = 0
+    executions, repeated, ended = 0, False, False
     worth_another: list[Strategy] = []
     queue = [(strategy, 1) for strategy in plan.strategies if strategy.strategy != ASK]
     while queue:
@@ -98,6 +99,10 @@ def walk(
             because = f"{PER_FAILURE} executions were made for this failure"
         elif not strategy.proves:
             because = ADVICE
+        elif ended:
+            because = "given the time, the call ended by itself and failed: time is not what it lacks"
+        elif repeated and plan.kind in MAYBE_DONE and strategy.risk != "safe":
+            because = "the call may have had its effect already, and was made again once"
         elif RISKS.index(strategy.risk) > RISKS.index(allow):
             because = f"it is {strategy.risk}, and only {allow} steps may run"
         else:
@@ -105,45 +110,49 @@ def walk(
         if because:
             tried.append(Tried(strategy=strategy.strategy, result="not_run", because=because))
             continue
-        one, passing = _execute(strategy, toolbox, judge)
+        one, stopped_by = _execute(strategy, toolbox, judge)
         executions += 1
         tried.append(one)
         record(one)
         if one.result == "worked":
             break
-        if passing and times < PER_STRATEGY:
+        if stopped_by in PASSING and times < PER_STRATEGY:
             worth_another.append(strategy)
+        repeated = repeated or strategy.risk != "safe"
+        ended = plan.kind in LATE and stopped_by is not None and stopped_by not in MAYBE_DONE
         if not queue:
             queue = [(each, PER_STRATEGY) for each in worth_another if executions < PER_FAILURE]
             worth_another = []
     return Walked(tried=tuple(tried))
 
 
-def _execute(strategy: Strategy, toolbox: Toolbox, judge: Judge) -> tuple[Tried, bool]:
-    """Do the steps of one way; return what came of it, and whether what stopped it may pass."""
-    began, printed, calls, code = time.monotonic(), list[str](), list[Rendered](), None
+def _execute(strategy: Strategy, toolbox: Toolbox, judge: Judge) -> tuple[Tried, Kind | None]:
+    """Do the steps of one way; return what came of it, and the kind of failure that stopped it."""
+    began, printed, calls, code, listens = time.monotonic(), list[str](), list[Rendered](), None, 0
     for count, told in enumerate(strategy.steps, 1):
         done = toolbox.use(told.step)
         if told.step.again:
             calls.append(told.call)
-            code = done.exit_code
+            code, listens = done.exit_code, done.listens
         if calls or not done.ok:
             printed.append(done.output.strip("\n"))
-        found = judge.diagnose(_evidence(done, script(told.step.operation))) if told.step.again or not done.ok else None
+        judged = (told.step.again and not done.listens) or not done.ok  # what a server logs is no verdict on it
+        found = judge.diagnose(_evidence(done, script(told.step.operation))) if judged else None
         if done.ok and (found is None or not told.step.again):
             continue
-        toolbox.settle(keep=False)
         because = done.because or (f"{found.kind}: {found.message}" if found else "it did not do what was expected")
+        if kept := toolbox.settle(keep=False):
+            because = f"{because}; what it had changed is taken back, and kept in {kept[0]}"
         failed = Tried(
             strategy=strategy.strategy, result="failed", because=because, steps=count, seconds=time.monotonic() - began,
             output=done.output[-MOST_OUTPUT:], exit_code=done.exit_code,
         )  # fmt: skip
-        return failed, found is not None and found.kind in PASSING
+        return failed, found.kind if found else None
     seconds = time.monotonic() - began
     return Tried(
-        strategy=strategy.strategy, result="worked", steps=len(strategy.steps), seconds=seconds, exit_code=code, calls=tuple(calls),
+        strategy=strategy.strategy, result="worked", steps=len(strategy.steps), seconds=seconds, exit_code=code, listens=listens, calls=tuple(calls),
         output="\n".join(filter(None, printed))[-MOST_OUTPUT:], files=toolbox.settle(keep=True),
-    ), False  # fmt: skip
+    ), None  # fmt: skip
 
 
 def _evidence(done: Done, command: str) -> Evidence:
@@ -154,18 +163,29 @@ def _evidence(done: Done, command: str) -> Evidence:
 
 CONNECT_SECONDS = 3.0
 LAUNCH_SECONDS = 10.0
+SERVED_SECONDS = 1.0
+"""For which a server must go on after it began to listen."""
 SHOWN_CHARS = 4_000
 MOST_KEPT = 10_000_000
-MOST_LOOKED_AT = 5_000_000
-WEB_PAGE = (b"<!doctype html", b"<html")
-MOST_NAMED = 50
-Stamp = tuple[int, int]
 Tool = Callable[[Mapping[str, Any]], Done]
 
 
-class _NobodyStops:
+@dataclass(slots=True)
+class _Served:
+    """Stops a server a moment after it listens; nothing else is stopped."""
+
+    port: int
+    until: float | None = None
+
     def deadline(self) -> float | None:
-        return None
+        if self.until is None and self.port and self._listens():
+            self.until = time.monotonic() + SERVED_SECONDS
+        return self.until
+
+    def _listens(self) -> bool:
+        if Path("/proc/net/tcp").exists():  # where nobody has to be disturbed for it
+            return bool(listening(str(self.port)))
+        return _reachable(f"127.0.0.1:{self.port}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -180,7 +200,9 @@ class LocalToolbox:
     env: Mapping[str, str] = field(default_factory=dict)
     fence: Fence = field(default_factory=NoFence)  # what its commands run in, as those that set a slot up
     _undo: list[Callable[[], object]] = field(default_factory=list)
+    _since: int = 0
     _before: Mapping[str, Stamp] | None = None  # what the workspace held before the first step of the way
+    _copies: Mapping[str, bytes] | None = None  # and its files, before the first step that may change them
 
     def obstacle(self, strategy: Strategy) -> str:
         """Say why a way cannot work right now."""
@@ -196,11 +218,13 @@ class LocalToolbox:
     def use(self, step: Step) -> Done:
         """Do one step and verify what it promises."""
         if self._before is None:
-            self._before = stamps(self.root)
+            self._before, self._since = stamps(self.root), time.time_ns()
+        if self._copies is None and step.risk != "safe":
+            self._copies = copies(self.root, self._before)
         try:
             for path in step.expects.exists:
                 self._remember(self.cwd / path)
-            done = self._do(step.operation)
+            done = self._do(step.operation, step.expects.listens)
         except (OSError, ValueError) as error:
             return Done(ok=False, because=str(error))
         if not done.ok:
@@ -219,20 +243,26 @@ class LocalToolbox:
             if os.path.lexists(self.cwd / path):
                 return f"{path} is still there"
         for path in expects.sound:
-            if why := unsound(path, _content(self.cwd / path)):
+            if why := unsound(path, content_of(self.cwd / path)):
                 return f"{path} {why}"
+        if expects.unasked and expects.unasked in done.output:
+            return f"it asks again, and nobody answers: {expects.unasked}"
         return "it printed nothing" if expects.prints and not done.output.strip() else ""
 
     def settle(self, *, keep: bool) -> tuple[str, ...]:
-        """Keep what was written and name it, or put everything back as it was."""
+        """Keep what was written and name it; or put everything back as it was, and say where what was taken back lies."""
         undo, self._undo = self._undo, []
         before, self._before = self._before, None
+        kept, self._copies = self._copies, None
         if keep:
-            return changed(before, stamps(self.root)) if before is not None else ()
+            return changed(before, stamps(self.root), self._since)[:MOST_NAMED] if before is not None else ()
         for back in reversed(undo):
             with suppress(OSError, ValueError):
                 back()
-        return ()
+        for name in (LOG, f"{LOG}.exit"):
+            if name not in (before or ()):
+                (self.root / name).unlink(missing_ok=True)
+        return taken_back(self.root, before, kept, self._since) if before is not None and kept is not None else ()
 
     # --- below ----------------------------------------------------------------------------------------------------
 
@@ -254,16 +284,16 @@ class LocalToolbox:
             case _:
                 return ""
 
-    def _do(self, operation: Operation) -> Done:
+    def _do(self, operation: Operation, listens: int = 0) -> Done:
         match operation:
             case Shell():
                 return (
                     self._launch(operation)
                     if operation.detached
-                    else self._run(operation.argv, operation.timeout, operation.env)
+                    else self._run(operation.argv, operation.timeout, operation.env, listens)
                 )
             case Script(text=text, shell=shell):
-                return self._run((shell, "-c", text), operation.timeout, {})
+                return self._run((shell, "-c", text), operation.timeout, {}, listens)
             case ListFolder(path=path):
                 return Done(ok=True, exit_code=0, output="\n".join(sorted(os.listdir(self.cwd / path))[:1000]))  # noqa: PTH208  # names
             case ReadFile(path=path):
@@ -280,14 +310,16 @@ class LocalToolbox:
             case Ask():
                 return Done(ok=False, because="only a person can answer")
 
-    def _run(self, argv: tuple[str, ...], timeout: float | None, env: Mapping[str, str]) -> Done:
+    def _run(self, argv: tuple[str, ...], timeout: float | None, env: Mapping[str, str], listens: int) -> Done:
         seconds = timeout or self.timeout
         with tempfile.TemporaryDirectory(prefix="unstuck-remedy-") as scratch:
             command = Command(
                 argv=argv, cwd=self.cwd, log=Path(scratch) / "log", env={**self.env, **env}, limits=TimeLimits(wall_clock=seconds),
                 writes=(str(self.root), *self.allowed_folders),
             )  # fmt: skip
-            ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_NobodyStops())
+            ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_Served(listens))
+        if ended.ending == "stopped":
+            return Done(ok=True, output=ended.tail[-SHOWN_CHARS:], listens=listens)
         timed_out = ended.ending == "wall_clock"
         because = "" if ended.ok else str(ended.ending)
         if timed_out:
@@ -362,11 +394,6 @@ class LocalToolbox:
         return path.name not in {"", ".", ".."} and (inside or lock)
 
 
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MOST_LOOKED_AT)
-
-
 def _reachable(host: str) -> bool:
     """Whether somebody listens there; with a proxy only the proxy knows."""
     if any(os.environ.get(name) for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")):
@@ -379,37 +406,3 @@ def _reachable(host: str) -> bool:
             continue
         return True
     return False
-
-
-# --- what a call left behind ---------------------------------------------------------------------------------
-
-
-def stamps(root: Path) -> Mapping[str, Stamp]:
-    """Return when each file was last changed, and its size."""
-    found: dict[str, Stamp] = {}
-    for path in files_below(root):
-        with suppress(OSError):
-            stat = path.lstat()
-            found[str(path.relative_to(root))] = (stat.st_mtime_ns, stat.st_size)
-    return found
-
-
-def changed(before: Mapping[str, Stamp], after: Mapping[str, Stamp]) -> tuple[str, ...]:
-    """Return the files that are new or other than before, by name."""
-    return tuple(sorted(name for name, stamp in after.items() if before.get(name) != stamp))[:MOST_NAMED]
-
-
-def unsound(name: str, content: bytes) -> str:
-    """Say what is wrong with a file of this name; empty if nothing is known to be."""
-    base = name.rpartition("/")[2].lower()
-    ending = base.rpartition(".")[2] if "." in base else ""
-    if begins := shipped_table("chains")["magic"].get(ending):
-        return "" if content.startswith(begins.encode("latin-1")) else f"is no {ending} file"
-    if ending not in (*listed("pages"), "") and content[:200].lstrip().lower().startswith(WEB_PAGE):
-        return "is a web page"
-    if ending == "json" and len(content) < MOST_LOOKED_AT:
-        try:
-            json.loads(content)
-        except (ValueError, RecursionError):
-            return "is no JSON"
-    return ""

@@ -1,12 +1,13 @@
 """Make the recovery plan: look up the chain, fill in every way, leave out what cannot work, and say why. Pure."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from unstuck.diagnosis import KINDS, Kind
-from unstuck.remedies.call_words import operand
+from unstuck.remedies.call_words import file_address, operand, reads_input
 from unstuck.remedies.chain import (
     ASK,
     NOTHING_GIVEN,
@@ -26,16 +27,21 @@ from unstuck.remedies.chain import (
     WriteFile,
     fixed,
     listed,
+    name_words,
     no_way,
     recipe,
     run,
+    shape,
 )
 from unstuck.remedies.learning import Lessons, order
-from unstuck.remedies.situation import GitState, Situation, blanks, path, variable
+from unstuck.remedies.schemas import breaks, filled
+from unstuck.remedies.situation import Situation, blanks, path, variable
+from unstuck.remedies.surroundings import GitState
 from unstuck.shipped import shipped_table
 from unstuck.tell import one_line
 
 QUESTION_CHARS, ACTION_CHARS, REASON_CHARS = 400, 300, 300
+GONE = "Please correct what imports {package}: {gone}."
 MIRRORS = ("try_alternative_host_url", "use_alternative_api_source")
 
 
@@ -113,19 +119,68 @@ def _filled(situation: Situation, row: StrategyRow) -> Strategy:
     """Fill one way in; its confidence is how likely it is that the repair is what was meant."""
     if row.name in situation.preferences.never:
         no_way("the configuration says never")
+    late = situation.kind in {Kind.TIMEOUT, Kind.HANG}
+    if late and situation.is_command and reads_input(situation.call.line):
+        no_way("it reads its input, and nobody gives it any")
     if row.creates and situation.task_type == "exploratory":
         no_way("an exploring task creates nothing")
-    recipe = fill(row.name)(situation)
+    recipe = _recipe(situation, row.name)
     for name in recipe.requires:
         if not situation.around.has(name) and "/" not in name:
             no_way(f"{name} is not installed")
     for host in recipe.hosts:
         if not situation.preferences.may_reach(host):
             no_way(f"{host} is not among the allowed hosts")
-    steps = tuple(Told(_weighed(situation, step), situation.tools.render(step.operation)) for step in recipe.steps)
+    asked = re.search(shape("question"), situation.text[-QUESTION_CHARS:]) if late else None
+    weighed = [_weighed(situation, step, asked[0].strip() if asked else "") for step in recipe.steps]
+    steps = tuple(_told(situation, step) for step in weighed)
     return Strategy(
         row.name, recipe.likelihood, row.iterations, steps, recipe.requires, recipe.hosts, row.between_attempts
     )
+
+
+def _told(s: Situation, step: Step) -> Told:
+    """Tell the caller's tool to do a step, as the schema of that tool wants it; no way, if nobody knows how.
+
+    No step is offered that its tool would refuse. What is required and missing is what the failed call says, or the schema;
+    what only says what is done is what the step does.
+    """
+    call, args = s.rendered(step.operation), dict[str, Any]()
+    schema = s.schema(call.tool)
+    for name, value in call.args.items():
+        told_anew = name in listed("saying") and not step.again
+        place = getattr(step.operation, "path", None) if "uri" in name_words(name) else None
+        args[name] = step.action if told_anew else file_address(s.around.cwd, place) if place is not None else value
+    if call.tool is None or schema is None:
+        return Told(step, call._replace(args=args))
+    for name in schema.get("required", ()):
+        if name not in args and (name in s.call.args or name in listed("saying")):
+            args[name] = s.call.args.get(name, step.action)
+    args = filled(args, schema)
+    if wrong := next(breaks(args, schema), ""):
+        no_way(f"{call.tool} would refuse the call: {wrong}")
+    return Told(step, call._replace(args=args))
+
+
+def _recipe(s: Situation, name: str) -> Recipe:
+    """Fill in a way for the call; or for the one command of its line that failed, which is then put into the line."""
+    try:
+        return fill(name)(s)
+    except NoWay:
+        part = s.failed_part if name in listed("of_a_part") else ""
+        if not part:
+            raise
+        made = fill(name)(s._replace(call=s.call._replace(command=part)))
+        return made._replace(steps=tuple(_inside_line(s, part, step) if step.again else step for step in made.steps))
+
+
+def _inside_line(s: Situation, part: str, step: Step) -> Step:
+    match step.operation:
+        case Shell(argv=argv, env=env) if not env:
+            whole = s.again(step.action, script=s.call.line.replace(part, shlex.join(argv)))
+            return whole._replace(risk=max(whole.risk, step.risk, key=RISKS.index))
+        case _:
+            return no_way("only a shell can tell what the call consists of")
 
 
 def fill(name: str) -> Callable[[Situation], Recipe]:
@@ -190,9 +245,11 @@ def _step(s: Situation, row: Mapping[str, Any], known: Mapping[str, Any]) -> Ste
     return Step(action, ReadFile(row["reads"]), row["expected"]) if "reads" in row else s.again(action, env=env)
 
 
-def _weighed(situation: Situation, step: Step) -> Step:
-    """Raise the risk of a write beyond the places that remedies may write to; keep what is said on one line."""
+def _weighed(situation: Situation, step: Step, asked: str) -> Step:
+    """Raise the risk of a write beyond the places that remedies may write to; keep what is said on one line, and no question open."""
     step = step._replace(action=one_line(step.action, ACTION_CHARS))
+    if asked and step.again:
+        step = step._replace(expects=step.expects._replace(unasked=asked))
     match step.operation:
         case WriteFile(path=path) if path.startswith(("/", "~", "../")):
             places = (situation.around.root, *situation.preferences.allowed_folders)
@@ -207,8 +264,9 @@ def _weighed(situation: Situation, step: Step) -> Step:
 
 def _asking(situation: Situation, chain: Chain) -> Strategy:
     known = blanks(situation)
-    unknown = [name for name in re.findall(r"\{(\w+)\}", chain.ask) if not known[name]]
-    question = (situation.catalog.chains["unknown"].ask if unknown else chain.ask).format(**known)
+    asked = GONE if known["gone"] else chain.ask
+    unknown = [name for name in re.findall(r"\{(\w+)\}", asked) if not known[name]]
+    question = (situation.catalog.chains["unknown"].ask if unknown else asked).format(**known)
     step = Step(one_line(question, QUESTION_CHARS), Ask(), "An answer")
     return Strategy(ASK, chain.ask_confidence, 1, (Told(step, Rendered(None, {})),))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from unstuck.remedies.call_words import Address, address, download_target, program, ssh_address
+from unstuck.remedies.call_words import Address, address, download_target, name_of, program, ssh_address
 from unstuck.remedies.chain import (
     REMEDY,
     Expects,
@@ -20,7 +20,7 @@ from unstuck.remedies.chain import (
     run,
     shape,
 )
-from unstuck.remedies.situation import LOOPBACK, Situation, port, starts, url
+from unstuck.remedies.situation import LOG, LOOPBACK, Situation, port, starts, url
 
 UNKNOWN_CALL = "nobody knows what was called"
 ONLY_A_SHELL = "only a shell can tell what the call consists of"
@@ -29,7 +29,6 @@ ONLY_A_SHELL = "only a shell can tell what the call consists of"
 
 CHUNK, MOST_CHUNKS, LEAST = 10, 8, 2
 DEFAULT_SECONDS = 120.0
-LOG = ".unstuck/remedy-output.log"
 
 
 def reduce_scope(s: Situation) -> Recipe:
@@ -61,7 +60,7 @@ def indivisible(s: Situation, words: tuple[str, ...]) -> str:
     table = s.table("additive")
     if starts(words).isdisjoint(table.get("calls", ())):
         return f"the parts of {program(words)} may not add up to the whole"
-    common = next((word for word in words if word.partition("=")[0] in table.get("unless", ())), "")
+    common = next((word for word in words if re.fullmatch(shape("one_result"), word.partition("=")[0])), "")
     return f"{common} makes one result of all parts" if common else ""
 
 
@@ -72,20 +71,21 @@ def _divisible(s: Situation, words: tuple[str, ...]) -> tuple[tuple[str, ...], t
         last -= 1
     if len(words) - last >= LEAST:
         return words[:last], words[last:], ()
-    place = _folder(s, words)
-    return (words[:place], s.around.folders[words[place]], words[place + 1 :]) if place else (words, (), ())
+    picks = [pattern for call, pattern in s.table("additive")["picks"].items() if call in starts(words)]
+    changes = any(word in {"-a", "-A"} or word.startswith(("--fix", "--auto", "--write")) for word in words)
+    folders = [(place, word) for place, word in enumerate(words) if place and word in s.around.folders]
+    for place, folder in folders[-1:] if picks and not changes else ():
+        held = tuple(
+            one for one in s.around.folders[folder] if one.endswith("/") or re.fullmatch(picks[0], name_of(one))
+        )
+        return words[:place], held, words[place + 1 :]
+    return words, (), ()
 
 
 def _is_operand(s: Situation, word: str) -> bool:
     if s.around.files or s.around.folders:
         return word in s.around.files or word in s.around.folders
     return not word.startswith("-") and "." in word and "/" not in word[:1]
-
-
-def _folder(s: Situation, words: tuple[str, ...]) -> int:
-    """Return where in the words a folder stands that holds several things; 0 if none does."""
-    found = [place for place, word in enumerate(words) if place and len(s.around.folders.get(word, ())) >= LEAST]
-    return found[-1] if found else 0
 
 
 def _smaller_arguments(s: Situation) -> Recipe:
@@ -139,8 +139,7 @@ def increase_timeout(s: Situation) -> Recipe:
         return recipe(s.again("Call it again with twice its own limit", words=longer, timeout=limit))
     if not s.is_command:
         no_way("the tool has no argument for its time")
-    action = "Call it again with more time, and nobody to wait for"
-    return recipe(s.again(action, timeout=2 * DEFAULT_SECONDS, env=s.table("variables")["quiet"]))
+    return recipe(s.again("Call it again with more time", timeout=2 * DEFAULT_SECONDS))
 
 
 def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -158,17 +157,11 @@ def _longer(words: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def stream_results(s: Situation) -> Recipe:
-    """Process one thing after the other, and keep what is done."""
-    words, seconds = s.call_words(), s.preferences.timeout
-    place = _folder(s, words) if s.call.words and not indivisible(s, words) else 0
-    if place:
-        rest = (*words[:place], *words[place + 1 :])
-        one = run("Give it ten files at a time", "bash", "-c", fixed("xargs"), REMEDY, words[place], *rest,
-                  timeout=seconds, risk="safe" if s.repeatable(rest) else "caution", again=True)  # fmt: skip
-        return recipe(one, requires=("bash", "find", "xargs"))
+    """Keep what it prints while it runs."""
     action = "Run it with its output in a file, so that what is done is kept"
     look = Step("Read what it printed", ReadFile(LOG), "The output so far")
-    return recipe(s.wrapped(action, fixed("tee"), LOG, timeout=seconds), look, requires=("bash", "tee"))
+    call = s.wrapped(action, fixed("tee"), LOG, timeout=s.preferences.timeout)
+    return recipe(call, look, requires=("bash", "tee"))
 
 
 # --- memory, ports and room for output ----------------------------------------------------------------------------
@@ -192,8 +185,16 @@ def use_another_port(s: Situation) -> Recipe:
         return re.sub(number, str(free), text)
 
     if step := s.changed(action, other, other):
-        return recipe(step, requires=(s.call.words or ())[:1])
-    return recipe(s.again(action, env={"PORT": str(free)}))
+        return recipe(s.served(action, free, step), requires=(s.call.words or ())[:1])
+    return recipe(s.served(action, free, s.again(action, env={"PORT": str(free)})))
+
+
+def wait_for_the_port(s: Situation) -> Recipe:
+    """Wait until who has the port ends, and make the call then."""
+    taken = port(s) or no_way("nobody says which port is taken")
+    wait = run(f"Wait until nobody listens on port {taken}", "bash", "-c", fixed("port_free"), REMEDY, str(taken), timeout=BACKOFF_SECONDS,
+               expected="The port is free")  # fmt: skip
+    return recipe(wait, s.served("Call it again, now that the port is free", taken), requires=("bash",))
 
 
 def _patiently(s: Situation, action: str) -> Recipe:

@@ -5,11 +5,14 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis import Evidence, Kind
 from unstuck.remedies.call_words import (
     Address,
     address,
+    destroys,
     download_target,
+    file_address,
+    local_path,
     loud,
     plain_words,
     program,
@@ -23,6 +26,9 @@ from unstuck.remedies.chain import (
     RISKS,
     Catalog,
     Expects,
+    Operation,
+    OwnShell,
+    Rendered,
     Risk,
     Script,
     Shell,
@@ -33,82 +39,25 @@ from unstuck.remedies.chain import (
     listed,
     name_words,
     no_way,
+    parameter,
     shape,
     shell_like,
 )
+from unstuck.remedies.schemas import breaks, typed
+from unstuck.remedies.surroundings import Surroundings
 from unstuck.shipped import shipped_table
-from unstuck.tools import parts
+from unstuck.tools import parts, role
 
-
-class Place(NamedTuple):
-    """The path that a failure is about, as it is on disk."""
-
-    path: str
-    exists: bool = False
-    is_folder: bool = False
-    inside: bool = False  # inside the workspace, links followed
-    mine: bool = False  # we own it, so its mode is ours to change
-    mode: str = ""  # what `chmod` is told to set it back, the nearest folder's if it does not exist
-    read_only: bool = False  # no mode of it would help: its file system is read-only
-    executable: bool = False
-    interpreter: tuple[str, ...] = ()  # from its first line
-    crlf: bool = False  # its lines end as on Windows
-    parent: str = "."  # the nearest folder above it that exists
-    missing_parents: bool = False
-    names: tuple[str, ...] = ()  # what that folder holds
-    twins: tuple[str, ...] = ()  # files elsewhere in the workspace whose names are like its own, nearest first
-    renamed: str = ""  # what git says that it is called since
-
-
-class Lock(NamedTuple):
-    path: str
-    exists: bool = True
-    inside: bool = False
-    held: bool = True  # somebody has it open, or a git command works there
-    age: float = 0.0
-
-
-class GitState(NamedTuple):
-    operation: str = ""  # the half-done one: merge, rebase, cherry-pick, revert
-    unmerged: tuple[str, ...] = ()
-    changed: bool = False  # tracked files differ from HEAD
-
-
-class Surroundings(NamedTuple):
-    """Facts about the machine; what nobody looked at is unknown and stands in no way's way."""
-
-    cwd: str = "."
-    root: str = "."  # the workspace: nothing outside is ever deleted
-    binaries: frozenset[str] | None = None  # programs on PATH; None if nobody looked
-    elsewhere: Mapping[str, str] = NOTHING_GIVEN  # programs in the project's own folders, by name
-    manager: str = ""
-    superuser: bool = False
-    root_names: frozenset[str] = frozenset()  # what the top of the workspace holds
-    place: Place | None = None
-    folders: Mapping[str, tuple[str, ...]] = NOTHING_GIVEN  # folders that the call names, with the files in them
-    files: frozenset[str] = frozenset()  # words of the call that are files
-    source: str = ""  # the text of the script or document that cannot be parsed
-    parses: Mapping[str, frozenset[str]] = NOTHING_GIVEN  # shell → the texts that it can parse
-    free_port: int | None = None
-    full: str = ""  # the folder on the fullest of the disks that the call may have written to
-    free_bytes: int | None = None  # there
-    ours: tuple[tuple[str, int], ...] = ()  # what is ours to delete, exact paths with their sizes, largest first
-    cached: tuple[str, ...] = ()  # files that an earlier download of the same name left
-    local_packages: tuple[str, ...] = ()  # packages in folders of the project that hold the missing one
-    modules: frozenset[str] = frozenset()  # what a missing module may be a misspelling of
-    usage: str = ""  # what the program says of its options, where one is unknown to it
-    lock: Lock | None = None
-    git: GitState | None = None
-
-    def has(self, program: str) -> bool:
-        return self.binaries is None or program in self.binaries
-
-
+SERVER_SECONDS = 60.0
+"""Until a server listens."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 MAYBE_DONE = frozenset(
     {Kind.TIMEOUT, Kind.HANG, Kind.NETWORK_ERROR, Kind.OUT_OF_MEMORY, Kind.OUTPUT_FLOOD, Kind.KILLED}
 )
 """How a call ends that may have had its effect all the same; others were refused before they had any."""
+
+
+LOG = ".unstuck/remedy-output.log"
 
 
 class Preferences(NamedTuple):
@@ -142,12 +91,18 @@ class Call(NamedTuple):
     @property
     def line(self) -> str:
         """The command line, where the call is one."""
-        if self.command:
+        if self.command or not self.line_argument:
             return self.command
-        given = [self.args[name] for name in listed("script_arguments") if name in self.args]
-        own = list((self.schema or {}).get("properties", {}))
-        given += [self.args[own[0]]] if shell_like(self.tool) and len(own) == 1 and own[0] in self.args else []
-        return next(filter(None, map(_line, given)), "")
+        given, words = self.args[self.line_argument], [self.args.get(name) for name in listed("word_arguments")]
+        more = next((one for one in words if one is not given and isinstance(one, list) and _line(one)), [])
+        return _line([given, *more]) if more and isinstance(given, str) else _line(given)
+
+    @property
+    def line_argument(self) -> str:
+        """The argument that holds the command line, or the program of one."""
+        names = list(listed("script_arguments"))
+        names += [parameter(self.schema, names[0], 0)] if shell_like(self.tool) and self.schema else []
+        return next((name for name in names if _line(self.args.get(name))), "")
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -183,6 +138,42 @@ class Situation(NamedTuple):
         """Whether a shell ran the call, rather than a tool of the caller's with arguments of its own."""
         return bool(self.call.line) and (not self.call.tool or self.tools.is_shell(self.call.tool))
 
+    def schema(self, tool: str | None) -> Any:
+        """Return the schema of a tool's arguments, where the caller gave it."""
+        own = self.call.schema if tool == self.call.tool else None
+        return own if own is not None else self.tools.schemas.get(tool or "")
+
+    def rendered(self, operation: Operation) -> Rendered:
+        """Return the call of the caller's tool that does this, in the shell of the failed call where it needs one."""
+        tool, argument = self.call.tool, self.call.line_argument
+        known = self.tools.is_shell(tool) and self.tools.has(tool) and argument
+        return self.tools.render(operation, OwnShell(tool, argument, self.call.args) if known else None)
+
+    @property
+    def broken(self) -> str:
+        """How the arguments break the schema of their tool, where that is what failed."""
+        args, schema = self.call.args, self.call.schema
+        if self.kind != Kind.INVALID_ARGUMENTS or self.is_command or schema is None:
+            return ""
+        return next(iter((*breaks(typed(args, schema), schema), *breaks(args, schema))), "")
+
+    @property
+    def failed_part(self) -> str:
+        """The one command of a line that complains, if running the line again does nothing twice; empty if there is none."""
+        line = self.call.line if self.is_command and self.call.words is None else ""
+        every = parts(line[:MOST_READ])
+        named = [part for part in every if line.count(part) == 1 and self._complains(plain_words(part))]
+        if len(named) != 1:
+            return ""
+        before, _, after = line.partition(named[0])
+        others = (*parts(before), *(() if re.fullmatch(shape("never_run"), after) else parts(after)))
+        twice = (words for part in others if (words := tuple(part.split())) and words[0] not in listed("of_one_shell"))
+        return named[0] if all(map(self.repeatable, twice)) else ""
+
+    def _complains(self, words: tuple[str, ...] | None) -> bool:
+        says = rf"(?mi)^(?:usage: |\S*/)?{re.escape(program(words))}:? "
+        return words is not None and bool(re.search(says, self.text[-8_000:]))
+
     # --- the call once more, which is how every way proves itself ---
 
     def again(
@@ -198,23 +189,31 @@ class Situation(NamedTuple):
     ) -> Step:
         """Return the call once more: with other words, another script or other arguments where they are given."""
         said = "The call succeeds"
+        other = words not in {None, self.call.words} or script not in {None, self.call.line}
+        guessed = other and destroys(self.call.line)  # what was not said is never destroyed unasked
         if words is None and script is None and (args is not None or not self.is_command):
             own = dict(self.call.args if args is None else args)
-            named = name_words(self.call.tool)
-            looks = self.kind not in MAYBE_DONE or (
-                not named.isdisjoint(listed("reading")) and named.isdisjoint(listed("changing"))
-            )
-            risk: Risk = "safe" if looks else "destructive" if self._elsewhere(named, named) else "caution"
-            return Step(action, Use(self.call.tool, own), said, risk, expects, again=True)
+            return Step(action, Use(self.call.tool, own), said, self.calling(self.call.tool), expects, again=True)
         words = words or (self.call.words if script is None else None)
         if words is not None:
             words = loud(words)
-            risk = "safe" if self.repeatable(words) else self._repeating(words)
+            risk: Risk = "destructive" if guessed else "safe" if self.repeatable(words) else self._repeating(words)
             return Step(action, Shell(words, timeout, env), said, risk, promised(words, expects), again=True)
         text = self.call.line if script is None else script
         operation = Shell(("bash", "-c", text), timeout, env) if env else Script(text, timeout)
-        risk = max((self._repeating(tuple(part.split())) for part in parts(text)), key=RISKS.index, default="caution")
+        risks = [self._repeating(tuple(part.split())) for part in parts(text)]
+        risk = "destructive" if guessed else max(risks, key=RISKS.index, default="caution")
         return Step(action, operation, said, risk, expects, again=True)
+
+    def served(self, action: str, number: int, step: Step | None = None) -> Step:
+        """Return the call, or a changed form of it, as one that listens on a port: it does, or it ends by itself."""
+        step = step or self.again(action)
+        checks = role(Evidence(command=self.call.line, tool=self.call.tool))
+        if checks or not isinstance(step.operation, Shell | Script):
+            return step
+        operation = step.operation._replace(timeout=SERVER_SECONDS)
+        expects = step.expects._replace(listens=number)
+        return step._replace(operation=operation, expects=expects, expected=f"It listens on port {number}")
 
     def wrapped(
         self,
@@ -243,7 +242,7 @@ class Situation(NamedTuple):
         """Return the call with its arguments, its words or its line changed; None if that changes nothing."""
         if not self.is_command:
             args = {
-                key: word(value) if isinstance(value, str) and (keys is None or key in keys) else value
+                key: self._otherwise(value, word) if isinstance(value, str) and (keys is None or key in keys) else value
                 for key, value in self.call.args.items()
             }
             return self.again(action, args=args) if self.call.tool and args != dict(self.call.args) else None
@@ -254,14 +253,27 @@ class Situation(NamedTuple):
         text = line(self.call.line)
         return self.again(action, script=text, **more) if text != self.call.line else None
 
+    def _otherwise(self, value: str, word: Callable[[str], str]) -> str:
+        """Return an argument that is changed as a word is; an address of a file stays one."""
+        new = word(local_path(value))
+        return value if new == local_path(value) else file_address(self.around.cwd, new) if "://" in value else new
+
     def known_repair(self) -> Step | None:
         """Return the call as the catalogue says that it has to be, where its program complains in known words."""
-        words = self.call.words or _unglobbed(self.call.line) if self.is_command else None
+        line = self.call.line.strip()
+        words = self.call.words or _unglobbed(line) if self.is_command else None
         for says, wrong, right in self.table("repairs").get(program(words), ()) if words else ():
-            if re.search(says, self.text[-8_000:]):
-                fixed = [new for word in words or () for new in _repaired(word, wrong, right) if new]
-                if tuple(fixed) != self.call.words:
-                    return self.again(f"Call it as {shlex.join(fixed)}", words=tuple(fixed))
+            if not words or not re.search(says, self.text[-8_000:]):
+                continue
+            fixed = tuple(new for word in words for new in _repaired(word, wrong, right) if new)
+            if self.call.words is None and wrong:  # its patterns are still the shell's to read
+                script = f"{shlex.join(_repaired(words[0], wrong, right))}{line.removeprefix(words[0])}"
+                if script != line:
+                    return self.again(f"Call it as {script}", script=script)
+            elif fixed != self.call.words:
+                switches = words[:2] == ("git", "checkout") and len(words) == 3  # noqa: PLR2004  # to a branch, and no file is named
+                step = self.again(f"Call it as {shlex.join(fixed)}", words=fixed)
+                return step._replace(risk="caution") if switches else step
         return None
 
     def call_words(self) -> tuple[str, ...]:
@@ -280,6 +292,14 @@ class Situation(NamedTuple):
         if reached and not held_back and (sends or self._elsewhere(named, starts(words))):
             return "destructive"
         return "caution"
+
+    def calling(self, tool: str) -> Risk:
+        """Return the risk of calling a tool: it only looks, or it was refused before it did anything that cannot be undone."""
+        named = name_words(tool)
+        looks = not named.isdisjoint(listed("reading")) and named.isdisjoint((*listed("changing"), *listed("removing")))
+        if looks or (self.kind not in MAYBE_DONE and named.isdisjoint(listed("removing"))):
+            return "safe"
+        return "destructive" if self.kind in MAYBE_DONE and self._elsewhere(named, named) else "caution"
 
     def _elsewhere(self, named: set[str], calls: set[str]) -> bool:
         """Whether what these words name has its effect elsewhere: it deploys, sends, publishes, or tells another machine to."""
@@ -342,6 +362,7 @@ def _bundled(word: str, options: tuple[str, ...]) -> bool:
 # --- what a failure is about: the path, address, port, command or lock that its output or its call names ----------
 
 LOWEST_FREE_PORT, HIGHEST_PORT = 1024, 65535
+MOST_READ = 100_000
 
 
 def _said(s: Situation) -> tuple[str, str]:
@@ -360,14 +381,22 @@ def path(s: Situation) -> str:
     if not s.is_command:
         for name in listed("path_keys"):
             value = s.call.args.get(name)
-            if isinstance(value, str) and value and "\0" not in value:
-                return value
+            if isinstance(value, str) and "\0" not in value and local_path(value):
+                return local_path(value)
     for text in _said(s):
         for pattern in _paths():
             found = re.search(pattern, text)
             if found and not _is_none(found, s.call.line):
                 return found[1]
     return next((file for file, _ in s.where if file), "")
+
+
+def places(s: Situation) -> list[tuple[str, int | None]]:
+    """Return the places that the output names: what it is about first, then where a traceback ends, and failing tests."""
+    text = s.text[-MOST_READ:]
+    frames = [(file, int(line)) for file, line in re.findall(shape("frame"), text)]
+    tests = [(file, None) for file in re.findall(shape("failed_test"), text)]
+    return list(dict.fromkeys((*s.where, *reversed(frames), *tests)))
 
 
 def _is_none(found: re.Match[str], line: str) -> bool:
@@ -447,7 +476,9 @@ def blanks(s: Situation) -> dict[str, str]:
     taken = port(s) if s.kind == Kind.PORT_IN_USE else None
     named, home, asked = package(s), home_of(s), url(s) if s.kind == Kind.FILE_NOT_FOUND else None
     where = (s.around.full or s.around.cwd) if s.kind == Kind.DISK_FULL else lock(s) or path(s)
+    gone = s.around.gone
     return {
+        "gone": f"{gone.old} was {gone.told}" if gone else "",
         "command": called or s.call.tool,
         "call": s.call.line if s.is_command else s.call.tool,
         "tool": s.call.tool or (s.call.words or ("",))[0],
@@ -457,5 +488,5 @@ def blanks(s: Situation) -> dict[str, str]:
         "port": f"port {taken}" if taken else "",
         "package": f"{named}, which the project's own {home} does not have" if home else named,
         "env": variable(s),
-        "message": s.message or s.text.strip()[-200:] or "it failed without a word",
+        "message": s.broken or s.message or s.text.strip()[-200:] or "it failed without a word",
     }

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from unstuck.diagnosis import Kind
-from unstuck.remedies.call_words import ASSIGNMENT, plain_words, program
+from unstuck.remedies.call_words import ASSIGNMENT, destroys, plain_words, program
 from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, listed, no_way, recipe, run, shape
 from unstuck.remedies.situation import Situation, path
 from unstuck.shipped import shipped_table
@@ -73,7 +73,7 @@ def use_simpler_command(s: Situation) -> Recipe:
     """Run the parts that can be parsed one after the other."""
     if not s.is_command or script_file(s) or s.kind != Kind.COMMAND_SYNTAX:
         no_way("it is no command that could be divided")
-    if "&&" not in s.call.line and "|" in s.call.line:
+    if "|" in s.call.line:
         no_way("its parts depend on one another")
     found = [part for part in parts(s.call.line) if part.split(maxsplit=1)[0] not in listed("keywords")]
     if any(part.split(maxsplit=1)[0] in listed("of_one_shell") or re.match(ASSIGNMENT, part) for part in found):
@@ -118,6 +118,8 @@ def _mended_file(s: Situation, file: str) -> Recipe:
     if re.search(shape("makefile"), s.text):
         tabs = re.sub(r"(?m)^ {2,8}(?=\S)", "\t", source)
         return recipe(_rewritten(file, tabs), s.again("Call it again, now that its recipes begin with tabs"))
+    if destroys(source):
+        no_way(f"{file} destroys things, and what it should say is a guess")
     own = program(s.call.words)
     shell = own if own in POSIX_SHELLS else "bash"
     mended = _parsed(source, s.around.parses.get("bash" if shell == "bash" else "sh", frozenset()))
@@ -222,8 +224,9 @@ def _closed_blocks(text: str) -> str:
 
 
 def _closed_quotes(text: str) -> str:
-    quote, escaped = "", False
-    for char in text:
+    """Close the quotation that is open at the end; not one that would swallow what only a shell does."""
+    quote, escaped, begun = "", False, 0
+    for place, char in enumerate(text):
         if escaped:
             escaped = False
         elif char == "\\" and quote != "'":
@@ -231,8 +234,8 @@ def _closed_quotes(text: str) -> str:
         elif quote:
             quote = "" if char == quote else quote
         elif char in "'\"`":
-            quote = char
-    return text + quote
+            quote, begun = char, place
+    return text if quote and re.search(r"[<>|&;]", text[begun:]) else text + quote
 
 
 def _closed_brackets(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from unstuck.diagnosis import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.chain import listed
-from unstuck.remedies.machine import COMMIT, beginning, is_inside, names, said, seen, taken_away
+from unstuck.remedies.machine import COMMIT, beginning, is_inside, listening, names, said, seen, taken_away
 from unstuck.remedies.situation import Situation
 from unstuck.tell import one_line
 
@@ -46,7 +46,9 @@ def causes(s: Situation, exit_code: int | None) -> tuple[tuple[Cause, ...], str]
 
 def _place(s: Situation, cwd: Path, root: Path) -> Iterator[Cause]:
     """Yield the first place in the workspace that the output names, and who changed it last."""
-    places = [(file, line) for file, line in s.where if is_inside(cwd / file, root) and seen((cwd / file).is_file)]
+    places = [
+        (file, line) for file, line in reading.places(s) if is_inside(cwd / file, root) and seen((cwd / file).is_file)
+    ]
     for file, line in places[:1]:
         yield Cause(f"because of {one_line(file, CHARS)}{f':{line}' if line else ''}", "its output")
         if said(["git", "status", "--porcelain", "--", f":(literal){file}"], cwd):
@@ -72,7 +74,10 @@ def _command(name: str, s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]
         yield Cause(says, "the folders on PATH")
 
 
-def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
+def _package(name: str, s: Situation, _cwd: Path, root: Path) -> Iterator[Cause]:
+    if gone := s.around.gone:
+        yield Cause(f"because {one_line(gone.old, CHARS)} was {one_line(gone.told, CHARS)}", "git log")
+        return
     spelled = re.sub(r"[-_]", "[-_]", re.sub(r"[^\w-]", ".", name))
     shape = re.compile(rf"(?<![\w-]){spelled}(?![\w-])", re.IGNORECASE)
     present = [file for file in listed("declare") if (root / file).is_file()]
@@ -93,10 +98,8 @@ def _package(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Cause
 
 
 def _file(name: str, _s: Situation, cwd: Path, _root: Path) -> Iterator[Cause]:
-    commit, new = taken_away(name, cwd)
-    if commit:
-        done = f"renamed to {one_line(new, CHARS)}" if new else "deleted"
-        yield Cause(f"because it was {done} in {one_line(commit, CHARS)}", "git log")
+    if gone := taken_away((name,), cwd):
+        yield Cause(f"because it was {one_line(gone.told, CHARS)}", "git log")
         return
     if rule := one_line(said(["git", "check-ignore", "-v", "--", name], cwd).split("\t")[0], CHARS):
         yield Cause(f"because git ignores it ({rule}), so that no checkout brings it", "git check-ignore")
@@ -130,7 +133,7 @@ def _variable(name: str, _s: Situation, _cwd: Path, root: Path) -> Iterator[Caus
 
 
 def _port_taken(name: str, _s: Situation, _cwd: Path, _root: Path) -> Iterator[Cause]:
-    sockets = _listening(name)
+    sockets = listening(name)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it is another user's, or has ended
             if any(str((process / "fd" / number).readlink()) in sockets for number in names(process / "fd")):
@@ -141,15 +144,8 @@ def _port_taken(name: str, _s: Situation, _cwd: Path, _root: Path) -> Iterator[C
 
 def _silent(name: str, _s: Situation, _cwd: Path, _root: Path) -> Iterator[Cause]:
     host, _, number = name.rpartition(":")
-    if host in reading.LOOPBACK and not _listening(number):
+    if host in reading.LOOPBACK and not listening(number):
         yield Cause(f"because nothing on this machine listens on port {number}", "/proc/net/tcp")
-
-
-def _listening(port: str) -> set[str]:
-    """Return the sockets that listen on a port, as the links of a process's files name them."""
-    tables = (beginning(Path("/proc/net") / table, MOST_BYTES).splitlines()[1:] for table in ("tcp", "tcp6"))
-    rows = [line.split() for lines in tables for line in lines]
-    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{int(port):04X}")}
 
 
 Provider = Callable[[str, Situation, Path, Path], Iterator[Cause]]
