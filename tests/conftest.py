@@ -1,6 +1,7 @@
 """Scratch repositories on real git, away from the configuration of whoever runs the tests."""
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from tests.copies import Files, copied, taken
 pytest_plugins = ["tests.project"]
 settings.register_profile("any_machine", deadline=None)
 settings.load_profile("any_machine")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that puts us in the background has it ignored
 
 GLOBAL_CONFIG = """\
 [user]

@@ -141,7 +141,10 @@ def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Projec
     "manifest",
     [
         ("requirements.txt", "--no-index\n"),
-        ("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n"),
+        pytest.param(
+            ("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'no_such_backend'\n"),
+            marks=pytest.mark.exhaustive,
+        ),
     ],
     ids=["out-of-reach", "broken"],
 )

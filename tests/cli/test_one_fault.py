@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.project import LIMITS
+from tests.sampling import some
 
 from unstuck import compose
 from unstuck.testing import FakeClock
@@ -363,7 +364,7 @@ ASKS = {
 }
 
 
-@pytest.mark.parametrize("how", ASKS)
+@pytest.mark.parametrize("how", some(ASKS, kept=("python", "node --test")))
 def test_a_server_that_the_base_misses_as_well_is_waited_for_and_asked_about_after_one_session(
     project: "Project", how: str
 ) -> None:

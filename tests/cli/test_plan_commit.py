@@ -3,10 +3,12 @@
 import json
 import shlex
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.sampling import some
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -56,8 +58,7 @@ def everything(*names: str) -> dict[str, list[list[dict[str, str]]]]:
     return {name: [[MAKE_A, MAKE_B]] for name in names}
 
 
-@pytest.mark.parametrize("when", ["before", "staged", "during"])
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("form", "when"), some(product(FORMATS, ("before", "staged", "during")), every=4, parts=True))
 def test_a_persons_own_edits_of_the_plan_stay_theirs_and_only_our_marks_are_committed(
     project: "Project", form: str, when: str
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.sampling import some
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -64,7 +65,7 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", some(ATTACKS, every=2))
 def test_an_attack_on_what_the_task_does_not_name_is_never_done(project: "Project", attack: str) -> None:
     base, check, written = ATTACKS[attack]
     tried(project, base, check, written, files="`app.py`, `app.js`, `src/lib.rs`")

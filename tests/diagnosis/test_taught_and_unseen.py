@@ -6,6 +6,7 @@ by a sentence, moves it to `taught.jsonl`: figures on what was learned say nothi
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ UNSEEN: Mapping[str, Mapping[str, float]] = {
     "written by": {"type": 0.82, "category": 0.8, "phase_type": 0.65},
 }
 """What real tools print is judged well unseen; what agents and people write in free words, less so."""
+EVERY = 4
+"""Of thousands of rows that were learned from, every fourth is judged here; `scripts/learn_words.py` and the benches see all."""
 REMEMBERED: Mapping[int | None, float] = {1: 0.93, None: 0.85}
 """The share of the catalogue's own sentences that are judged as they are labelled; without an exit code much is left alone."""
 
@@ -32,7 +35,11 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def figures(file: str, provenance: str = "") -> tuple[dict[str, float], list[str]]:
     """Return the lenient macro-F1 by view, and what was judged wrongly."""
-    kept = {row["id"] for row in rows(file) if row["provenance"].startswith(provenance)}
+    kept = {
+        row["id"]
+        for row in rows(file)[:: EVERY if file == "taught.jsonl" else 1]
+        if row["provenance"].startswith(provenance)
+    }
     judged = judge([case for case in read_cases(HERE / file) if case.name in kept], classifiers()["ours"])
     wrong = [
         f"{one.case.name}: {one.view} {one.case.gold[one.view]} -> {one.said}"
@@ -76,7 +83,7 @@ def test_what_the_words_weigh_was_learned_from_the_sentences_of_the_catalogue() 
 def test_sentences_of_the_catalogue_are_judged_as_they_are_labelled(exit_code: int | None) -> None:
     """With another kind that all three views call the same it is right, too."""
     rulebook, wrong, count = open_rulebook(Path("/")), [], 0
-    for text, kind in examples():
+    for text, kind in islice(examples(), 0, None, EVERY):
         if kind == "none":
             continue
         count += 1

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.postgres_server import NoPostgres, Server
 from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed, wait_until
+from tests.sampling import some
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town
@@ -49,11 +50,9 @@ FROZEN = [
     "after git push 2",
 ]
 IN_MAKE_TEST = {
-    "after append session_started 1.1 1",
     "before append session_ended 1.1 1",
     "after append verified 1.1 1",
     "before append acted 1.1 1",
-    "before git push 2",
     "after git push 2",
     "after git fetch 2",
     "agent",
@@ -63,10 +62,7 @@ IN_MAKE_TEST = {
 
 def rows(places: list[str]) -> list[object]:
     """Return the rows of a table; all but a few are for `make exhaustive`."""
-    return [
-        pytest.param(place, marks=[] if place in IN_MAKE_TEST else [pytest.mark.exhaustive], id=place)
-        for place in places
-    ]
+    return some(places, kept=IN_MAKE_TEST)
 
 
 def test_the_matrix_has_at_least_sixty_points() -> None:

@@ -198,14 +198,14 @@ def test_mixed_line_ends_are_kept_in_a_tasks_body() -> None:
     ]
 
 
-def test_fifty_thousand_tasks_are_read() -> None:
+def test_ten_thousand_tasks_are_read() -> None:
     text = "## All\n" + "".join(
-        f"- [ ] {n}.1{' [VERIFY]' if n % 3 == 0 else ''} Do it\n  - **Verify**: `make t{n}`\n" for n in range(50_000)
+        f"- [ ] {n}.1{' [VERIFY]' if n % 3 == 0 else ''} Do it\n  - **Verify**: `make t{n}`\n" for n in range(10_000)
     )
     plan = read(text)
-    assert len(plan.tasks) == 50_000
-    assert plan.tasks[-1].line == 100_000
-    assert sum(len(task.depends_on) for task in plan.tasks) < 100_000
+    assert len(plan.tasks) == 10_000
+    assert plan.tasks[-1].line == 20_000
+    assert sum(len(task.depends_on) for task in plan.tasks) < 20_000
     assert check(plan) == ()
 
 

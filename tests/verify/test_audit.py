@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.sampling import some
 
 from unstuck.verify.audit import accounted, audit, is_harmless
 from unstuck.verify.change import Change, is_judge, part_of
@@ -11,6 +12,7 @@ PY = """\
 import pytest
 
 from shop.cart import Cart, total
+from tests.sampling import some
 
 
 def test_total():
@@ -301,7 +303,7 @@ def test_every_path_has_its_part_and_what_is_not_product_is_the_judges() -> None
     assert judges == set(PARTS) - {"product", "docs"}
 
 
-@pytest.mark.parametrize("ending", ["py", "js", "go", "rs", "rb", "php", "cs", "cpp"])
+@pytest.mark.parametrize("ending", some(["py", "js", "go", "rs", "rb", "php", "cs", "cpp"], every=3))
 def test_hostile_text_neither_ends_nor_stops_the_audit(ending: str) -> None:
     texts = [
         "(" * 5_000,

@@ -1,7 +1,6 @@
 from unstuck.verify.baseline import compare as compare
 from unstuck.verify.change import Change as Change
 from unstuck.verify.change import part_of as part_of
-from unstuck.verify.change_audit import load_ahead as load_ahead
 from unstuck.verify.check_memory import Memory as Memory
 from unstuck.verify.check_memory import NoMemory as NoMemory
 from unstuck.verify.check_memory import ShortMemory as ShortMemory
@@ -15,6 +14,7 @@ from unstuck.verify.checks import evidence as evidence
 from unstuck.verify.checks import hindered as hindered
 from unstuck.verify.checks import on_base as on_base
 from unstuck.verify.examining import examine as examine
+from unstuck.verify.examining import load_ahead as load_ahead
 from unstuck.verify.probing import landed as landed
 from unstuck.verify.probing import lasting_checks as lasting_checks
 from unstuck.verify.verifying import check_first as check_first
