@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.report import Report, Target
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.keyword_lists import seed_001, seed_002
+from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage
 
@@ -21,7 +21,7 @@ GOAL = 0.93
 MOST_FALSE_ALARMS = 0.05
 SHOWN = 200
 
-SEED_004 = {
+AUTOBUILD = {
     "test_failure": ("test failed", "tests failed", "failing test", "assertion", "test failure"),
     "lint_error": ("lint",),
     "typecheck_error": ("type error", "typecheck", "type mismatch"),
@@ -157,8 +157,12 @@ def _keywords(evidence: Evidence) -> Mapping[str, str]:
         return dict.fromkeys(VIEWS, OK)
     text = f"{evidence.stdout}\n{evidence.stderr}"
     lower = text.lower()
-    phase = next((kind for kind, words in SEED_004.items() if any(word in lower for word in words)), NONE)
-    return {"type": seed_002(text), "category": _label("category", seed_001(evidence)[0]), "phase_type": phase}
+    phase = next((kind for kind, words in AUTOBUILD.items() if any(word in lower for word in words)), NONE)
+    return {
+        "type": auto_claude_type(text),
+        "category": _label("category", forgekeeper_category(evidence)[0]),
+        "phase_type": phase,
+    }
 
 
 # --- scores --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.report import Report
 from benchmarks.trials import ENDED, Score, Trial, replay, replay_by_experience
 from unstuck.config_file import read_config
-from unstuck.decide.profile_files import profiles
+from unstuck.decide.policy import profiles
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.repository import find
 

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.report import Report, Target
-from unstuck.diagnosis.evidence import clean, plain
+from unstuck.diagnosis.evidence import plain
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_rules
 from unstuck.diagnosis.rulebook import fast_scanner
 from unstuck.diagnosis.scanning import ReScanner
+from unstuck.text import clean
 
 MEGABYTE = 1_000_000
 NAIVE_LINES = 2000

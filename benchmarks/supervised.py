@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unstuck import compose
 from unstuck.journal.event import Acted, Entry
-from unstuck.journal.run_state import RunState
+from unstuck.state.run_state import RunState
 
 LANDED, ENDED = "landed", "ended"
 

@@ -39,11 +39,12 @@ from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
 from unstuck import compose
-from unstuck.journal import Remark, Verdict
-from unstuck.line import Stopper
+from unstuck.changes import Change
+from unstuck.kit import Stopper
+from unstuck.verdict import Remark, Verdict
 from unstuck.verify.audit import audit
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.change import Change, is_judge, part_of, pattern, rule_of
+from unstuck.verify.change import is_judge, part_of, pattern, rule_of
 
 SAMPLES = Path(__file__).parent / "corpora" / "samples"
 PRODUCT = Change(path="src/product.py", old="LIMIT = 1\n", new="LIMIT = 2\n")

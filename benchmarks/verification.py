@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck import compose
 from unstuck.journal.event import Entry, SessionEnded, Verified
-from unstuck.journal.run_state import RunState
+from unstuck.state.run_state import RunState
 
 SECONDS = 10.0
 UNTOUCHED, TOUCHED = 1.3, 2.3

@@ -1,6 +1,7 @@
 """Scratch repositories on real git, away from the configuration of whoever runs the tests."""
 
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -16,7 +17,10 @@ from tests.copies import Files, copied, taken
 pytest_plugins = ["tests.project"]
 settings.register_profile("any_machine", deadline=None)
 settings.load_profile("any_machine")
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that puts us in the background has it ignored
+# A shell that puts us in the background has the keyboard's signals ignored, and `nohup` that of a closed terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 GLOBAL_CONFIG = """\
 [user]
@@ -46,6 +50,19 @@ def own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def plain_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let `python3` be started by one shell: a version manager's shim takes thirty for each start, to find the same Python."""
+    folder = tmp_path_factory.mktemp("python")
+    asked = ["python3", "-c", "import sys; print(sys.executable)"]
+    found = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    (folder / "python3").write_text(f'#!/bin/sh\nexec {shlex.quote(found)} "$@"\n')
+    (folder / "python3").chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_git_configuration(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give git a home with a user called Ada and nothing else."""
@@ -71,15 +88,8 @@ def scratch(tmp_path: Path) -> Path:
 @pytest.fixture
 def large_scratch(tmp_path: Path) -> Path:
     """Make a repository of 2,000 files, of which the user has deleted all: writing them takes longest."""
-    root = tmp_path / "large"
-    root.mkdir()
-    _git(root, "init", "--quiet")
-    lines = ["commit refs/heads/main", "committer Ada <ada@example.org> 0 +0000", "data 0"]
-    for number in range(2000):
-        lines += [f"M 644 inline d{number % 50}/f{number}.txt", f"data {len(f'{number} ') * 20}", f"{number} " * 20]
-    _git(root, "fast-import", "--quiet", stdin="\n".join([*lines, ""]).encode())
-    _git(root, "read-tree", "HEAD")
-    return root
+    copied(_two_thousand_files(), tmp_path / "large", refreshed=False)
+    return tmp_path / "large"
 
 
 @pytest.fixture
@@ -100,6 +110,19 @@ def _two_commits() -> Files:
         _git(root, "add", "-A")
         _git(root, "commit", "--quiet", "-m", "first")
         _git(root, "commit", "--quiet", "--allow-empty", "-m", "second")
+        return taken(root)
+
+
+@cache
+def _two_thousand_files() -> Files:
+    lines = ["commit refs/heads/main", "committer Ada <ada@example.org> 0 +0000", "data 0"]
+    for number in range(2000):
+        lines += [f"M 644 inline d{number % 50}/f{number}.txt", f"data {len(f'{number} ') * 20}", f"{number} " * 20]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        _git(root, "init", "--quiet")
+        _git(root, "fast-import", "--quiet", stdin="\n".join([*lines, ""]).encode())
+        _git(root, "read-tree", "HEAD")
         return taken(root)
 
 

@@ -14,12 +14,13 @@ def taken(root: Path) -> Files:
     return {path.relative_to(root): path.read_bytes() if path.is_file() else None for path in found}
 
 
-def copied(files: Files, root: Path) -> None:
-    """Write a copy, and have git look at its files, so that its index knows them as any user's does."""
+def copied(files: Files, root: Path, *, refreshed: bool = True) -> None:
+    """Write a copy, and have git look at its files, so that its index knows them as any user's does, if there are any."""
     root.mkdir()
     for name, content in files.items():
         if content is None:
             (root / name).mkdir()
         else:
             (root / name).write_bytes(content)
-    subprocess.run(["git", "update-index", "--refresh"], cwd=root, check=True)
+    if refreshed:
+        subprocess.run(["git", "update-index", "--refresh"], cwd=root, check=True)

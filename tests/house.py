@@ -30,59 +30,38 @@ NEUTRAL = frozenset({"unstuck", "unstuck.doors", "unstuck.shipped", "unstuck.__m
 """The package itself, its doors and its shipped data: they are the same at every reading."""
 SCRIPTS = {"unstuck.process.shim", "unstuck.agents.player"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""
-GROUND = ("process", "git")
-"""Rooms that every edge may stand on: processes, our files, and git's commands."""
+GROUND = ("git", "process", "kit")
+"""Rooms that every edge above may stand on: git's commands, processes and our files, and the kit of a run."""
+MEETING = frozenset({"ports", "orders", "testing", "__main__"})
+"""Modules at the top that speak of what is in the rooms; the others are words that all rooms share, and know none of them."""
 
-DOORS: dict[str, set[str]] = {
-    "agents": {"diagnosis", "journal", "plans", "tell"},
-    "cli": {
-        "compose",
-        "decide",
-        "diagnosis",
-        "hook",
-        "journal",
-        "line",
-        "mcp",
-        "plans",
-        "remedies",
-        "tell",
-        "web",
-    },
-    "compose": {
-        "agents",
-        "decide",
-        "diagnosis",
-        "fleet",
-        "git",
-        "journal",
-        "line",
-        "listeners",
-        "plans",
-        "process",
-        "remedies",
-        "tell",
-        "tools",
-        "verify",
-    },
-    "decide": {"agents", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
-    "diagnosis": {"agents", "decide", "journal", "plans", "tell", "tools"},
-    "fleet": {"diagnosis", "git", "journal", "line", "plans", "process", "tell", "verify"},
-    "git": {"diagnosis", "journal", "verify"},
-    "hook": {"agents", "compose", "decide", "diagnosis", "journal", "remedies", "tell", "tools"},
-    "journal": {"agents", "decide", "diagnosis", "git", "line", "plans", "process", "tell"},
-    "library": {"compose", "decide", "diagnosis", "journal", "line", "plans", "remedies", "tell"},
-    "line": {"agents", "decide", "diagnosis", "journal", "plans", "remedies", "tell", "verify", "tools"},
-    "listeners": {"decide", "diagnosis", "journal", "process", "tell"},
-    "mcp": {"compose", "diagnosis", "library", "plans"},
-    "plans": {"process", "tell", "tools"},
-    "process": {"git", "journal", "tell"},
-    "remedies": {"diagnosis", "git", "process", "tell", "tools"},
-    "tell": {"agents", "decide", "diagnosis", "journal", "line", "plans"},
-    "tools": {"git", "plans"},
-    "web": {"agents", "compose", "decide", "diagnosis", "journal", "line", "tell"},
-    "verify": {"agents", "decide", "diagnosis", "git", "journal", "line", "plans", "process", "tell", "tools"},
+DOORS: dict[str, str] = {
+    "secrets": "",
+    "git": "",
+    "process": "secrets git",
+    "tools": "git",
+    "plans": "process tools",
+    "agents": "plans",
+    "diagnosis": "tools plans agents",
+    "decide": "plans agents diagnosis",
+    "remedies": "git process tools diagnosis",
+    "journal": "process plans diagnosis decide",
+    "state": "plans agents diagnosis decide remedies journal",
+    "tell": "plans agents diagnosis decide journal state",
+    "files": "git process plans agents diagnosis decide journal state tell",
+    "kit": "secrets git process tools plans diagnosis decide journal state",
+    "listeners": "process diagnosis decide journal state tell",
+    "verify": "secrets tools plans agents diagnosis decide state kit",
+    "line": "secrets tools plans agents diagnosis decide remedies journal state tell kit verify",
+    "fleet": "secrets git process plans diagnosis journal state kit verify line",
+    "compose": "secrets git process tools plans agents diagnosis decide remedies journal state tell files kit listeners verify line fleet",
+    "library": "secrets plans diagnosis decide remedies journal state tell compose",
+    "web": "diagnosis decide journal state tell files compose",
+    "mcp": "plans diagnosis compose library",
+    "hook": "secrets tools agents diagnosis decide remedies compose",
+    "cli": "plans diagnosis decide remedies journal state tell files kit compose web mcp hook",
 }
-"""Which room may knock at which doors. A new pair is a decision: say why in the commit."""
+"""The rooms from the ground up, and at which doors below each may knock. A new pair is a decision: say why in the commit."""
 
 
 @dataclass(frozen=True)
@@ -258,9 +237,10 @@ def _lines(path: Path) -> int:
 
 
 def _picture() -> str:
-    """Draw the doors: who uses many stands above, who is used by many to the right."""
-    rooms = sorted(DOORS, key=lambda room: (len(DOORS[room]) - sum(room in doors for doors in DOORS.values()), room))
-    rows = reversed(rooms)
-    head = f"| | {' | '.join(f'`{room}`' for room in rooms)} |\n|---|{'---|' * len(rooms)}\n"
-    lines = (f"| `{row}` | {' | '.join('●' if room in DOORS[row] else ' ' for room in rooms)} |\n" for row in rows)
-    return head + "".join(lines)
+    """Draw the doors: the rooms from the top down, and to the right of each whom it knows, from the ground up."""
+    head = f"| | {' | '.join(f'`{room}`' for room in DOORS)} |\n|---|{'---|' * len(DOORS)}\n"
+    rows = (
+        f"| `{row}` | {' | '.join('●' if room in DOORS[row].split() else ' ' for room in DOORS)} |\n"
+        for row in reversed(DOORS)
+    )
+    return head + "".join(rows)

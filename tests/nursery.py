@@ -19,14 +19,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from unstuck import diagnose
+from unstuck.changes import Change
 from unstuck.cli import run_cli
 from unstuck.journal.event import Noted, encode
+from unstuck.plans import read
+from unstuck.testing import World
+from unstuck.tools import effect
+from unstuck.verify.audit import audit
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.verify.audit.auditing"),
-    *("unstuck.cli.run", "unstuck.cli.look"),
+    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.line.here", "unstuck.line.supervise"),
+    *("unstuck.listeners.attempt_figures", "unstuck.process.sandbox", "unstuck.cli.run", "unstuck.cli.look"),
 )
+PLAN = "- [ ] 1.1 One\n  - **Verify**: `python3 -m pytest -q`\n- [ ] 1.2 Two\n  - **Verify**: `test -f two`\n"
 
 
 class Place(Protocol):
@@ -103,9 +110,7 @@ class Nursery:
 
 def serve(run: Callable[[Sequence[str]], int] = run_cli) -> None:
     """Fork a process for every line, and say how it ended."""
-    encode(Noted(text=""))
-    for name in LOADED:
-        import_module(name)
+    _read_tables()
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()
@@ -113,6 +118,20 @@ def serve(run: Callable[[Sequence[str]], int] = run_cli) -> None:
             _become(job, run)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
         sys.stdout.flush()
+
+
+def _read_tables() -> None:
+    """Load what a run loads, and have its tables read and its patterns compiled, by pure functions alone.
+
+    Nothing that depends on a folder, an environment or a process is remembered for those that are forked.
+    """
+    for name in LOADED:
+        import_module(name)
+    encode(Noted(text=""))
+    World({}).run(read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    audit([Change(path="setup.cfg", old="[a]\nb = 1\n", new="[a]\nb = 2\n"), Change(path="a.py", new="one = 1\n")])
+    effect("curl -X POST localhost")
+    diagnose("bash: jq: command not found", exit_code=127, command="jq . a.json")
 
 
 def _become(job: Mapping[str, Any], run: Callable[[Sequence[str]], int]) -> None:

@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from tests.house import (
     DOORS,
     GROUND,
+    MEETING,
     MODULES,
     ROOT,
     SCRIPTS,
@@ -19,7 +20,7 @@ from tests.house import (
     words_without_an_edge,
 )
 
-from unstuck.decide.profile_files import profiles
+from unstuck.decide.policy import profiles
 from unstuck.diagnosis.kinds import KINDS, Kind
 
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
@@ -51,9 +52,22 @@ def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() ->
     assert offenders == []
 
 
-SAME_STAGE = {("line", "verify"), ("verify", "line"), ("fleet", "line"), ("fleet", "verify")}
-"""Verification is a stage of the line, with a room of its own; both know ports and nothing behind them. A fleet does what
-the line does, on another machine: it is handed a kit, as the stages are."""
+SAME_STAGE = {("line", "verify"), ("fleet", "line"), ("fleet", "verify"), ("files", "journal")}
+"""Verification is a stage of the line, with a room of its own; both are handed a kit. A fleet does what the line does, on
+another machine; and the store of a repository is a journal in its place."""
+
+
+def test_a_room_knows_only_rooms_below_it() -> None:
+    """The table of doors is the order of the rooms: whoever reads it from the top needs nothing that comes later."""
+    below: set[str] = set()
+    for room, doors in DOORS.items():
+        assert set(doors.split()) <= below, room
+        below.add(room)
+
+
+def test_words_that_all_rooms_share_know_no_room() -> None:
+    shared = [module for name, module in MODULES.items() if not module.room and name.rpartition(".")[2] not in MEETING]
+    assert [f"{module.name} → {used.name}" for module in shared for used in module.uses if used.room] == []
 
 
 def test_a_room_is_entered_by_its_door() -> None:
@@ -70,9 +84,10 @@ def test_the_doors_are_those_of_the_table() -> None:
     used: dict[str, set[str]] = {}
     for module in MODULES.values():
         used.setdefault(module.room, set()).update(one.room for one in module.uses if one.room not in {module.room, ""})
-    assert {room: sorted(doors) for room, doors in sorted(used.items()) if room} == {
-        room: sorted(doors) for room, doors in sorted(DOORS.items())
+    assert {room: used.get(room, set()) for room in DOORS} == {
+        room: set(doors.split()) for room, doors in DOORS.items()
     }
+    assert used.keys() - {""} <= DOORS.keys()
 
 
 def test_a_public_name_of_a_room_is_no_module_of_it() -> None:

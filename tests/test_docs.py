@@ -16,7 +16,7 @@ from scripts.write_policies import page
 from unstuck.agents.player import PLAY
 from unstuck.cli import cli, commands
 from unstuck.config import AgentConfig, Config
-from unstuck.decide.profile_files import profiles
+from unstuck.decide.policy import profiles
 from unstuck.journal.event import Event
 from unstuck.plans import Task
 from unstuck.remedies.chain import read_catalog

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.agents import End
-from unstuck.plans import CheckKind
-from unstuck.remedies import Risk
+from unstuck.outcome import End
+from unstuck.verdict import CheckKind
 
 Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
 
@@ -95,7 +94,7 @@ class GitConfig:
 class RemediesConfig:
     """What tool-level recovery may do, and would rather do."""
 
-    allow: Risk = "safe"
+    allow: Literal["safe", "caution", "privileged", "destructive"] = "safe"
     never: tuple[str, ...] = ()
     never_sudo: bool = False
     never_install: bool = False

@@ -1,29 +1,48 @@
 """Edge: Read the configuration: `unstuck.toml`, or `[tool.unstuck]` in `pyproject.toml`. Unknown keys are refused by name."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage
+from unstuck.shipped import pages
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 NAME = "unstuck.toml"
 LEAST = {"parallel": 1}
 """What a number must be at least; 0 for all others."""
 KEY_ITSELF = "[key]"
 """Pydantic's word for a key of a mapping that is wrong itself."""
+WANTED = {
+    "float": "a number",
+    "int": "a whole number",
+    "bool": "true or false",
+    "string": "a text in quotes",
+    "tuple": "a list in brackets",
+    "dict": "a table",
+    "dataclass": "a table",
+    "literal": "one of {expected}",
+}
+"""What a key wants, by the first word of what pydantic calls the mistake."""
+ROW = re.compile(r"^\| `(?P<key>[\w.]+)` \| .*? \| (?P<meaning>.+) \|$", re.MULTILINE)
 
 
 def read_config(root: Path) -> Config:
     """Return the repository's configuration; without any file, what was found and tried here, else the defaults."""
     path, content = written(root)
+    if not content:
+        return Config()
+    from pydantic import ValidationError  # noqa: PLC0415  # heavy, and most commands meet no configuration
+
     for keys, shape in _unknown(content, Config):
         raise _refused(path, keys, _nearest(keys[-1], shape))
     try:
@@ -31,14 +50,16 @@ def read_config(root: Path) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
-        raise _refused(path, keys, first["msg"]) from error
+        raise _refused(path, keys, _wanted(first)) from error
     for keys in _too_small(config):
         raise _refused(path, keys, f"must be at least {LEAST.get(keys[-1], 0)}")
     return config
 
 
 @cache
-def _shape() -> TypeAdapter[Config]:
+def _shape() -> "TypeAdapter[Config]":
+    from pydantic import TypeAdapter  # noqa: PLC0415  # as above
+
     return TypeAdapter(Config)
 
 
@@ -123,10 +144,23 @@ def _nearest(key: str, shape: Any) -> str:
     return f"there is no such key; {f'did you mean {near[0]!r}' if near else f'known are {listed}'}"
 
 
+def _wanted(mistake: Mapping[str, Any]) -> str:
+    """Say what a key wants and what it has, in words of TOML."""
+    wanted = WANTED.get(mistake["type"].partition("_")[0])
+    said = wanted.format_map(mistake.get("ctx", {})) if wanted else mistake["msg"]
+    return f"wants {said}, not {json.dumps(mistake['input'], ensure_ascii=False, default=str)}" if wanted else said
+
+
+def meanings() -> Mapping[str, str]:
+    """Return what each key means, as the page of the configuration has it."""
+    return {row["key"]: row["meaning"].replace("\\|", "|") for row in ROW.finditer(pages().get("configuration", ""))}
+
+
 def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:
+    meaning = meanings().get(".".join(keys), "")
+    means = f" It means: {meaning}." if meaning else ""
     return BadUsage(
-        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.",
-        hint="See all keys: unstuck config, or: unstuck docs configuration",
+        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.{means}", hint="See all keys: unstuck docs configuration"
     )
 
 

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from unstuck.agents import Claim
 from unstuck.diagnosis import Failure
-from unstuck.journal import Outcome
+from unstuck.outcome import Claim, Outcome
 from unstuck.plans import Task
 from unstuck.ports import TimeLimits
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit, Touch
-from unstuck.journal import Changes, Ended, Entry, Event, Outcome, Request, RunState, Verb, Verdict
+from unstuck.changes import Changes, Touch
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit
+from unstuck.journal import Entry, Event, Request, Verb
+from unstuck.outcome import Ended, Outcome
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.remedies import Step, Strategy
+from unstuck.state import RunState
+from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:
+    from unstuck.changes import Change
     from unstuck.orders import SessionDone, SessionOrder, Subject
-    from unstuck.verify import Change
 
 
 class Clock(Protocol):

@@ -11,28 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents import claim
+from unstuck.changes import Change, Changes, Touch
 from unstuck.config import Config
 from unstuck.decide import Experience, Policy, profile
-from unstuck.diagnosis import Diagnosis, Evidence, Touch
-from unstuck.journal import (
-    Changes,
-    Ended,
-    Entry,
-    Event,
-    Options,
-    Outcome,
-    Request,
-    RunStarted,
-    RunState,
-    Verb,
-    fold,
-    redactor,
-)
-from unstuck.line import PROBE, Here, Kit, Layout, Operations, Pool, Recorder, Stopper
+from unstuck.diagnosis import Diagnosis, Evidence
+from unstuck.journal import Entry, Event, Options, Request, RunStarted, Verb
+from unstuck.kit import Kit, Layout, NoRemedies, Recorder, Stopper
+from unstuck.line import PROBE, Here, Operations, Pool
+from unstuck.outcome import Ended, Outcome
 from unstuck.plans import Insertion, Plan, Task
 from unstuck.plans import read as read_tasks
-from unstuck.ports import Assignment, Command, Conflict, Landing, Snapshot, Stop, Tree
-from unstuck.verify import Change
+from unstuck.ports import Assignment, Command, Conflict, Landing, Remedies, Snapshot, Stop, Tree
+from unstuck.secrets import redactor
+from unstuck.state import RunState, fold
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 
@@ -172,6 +163,7 @@ class World:
         journal: MemoryJournal | None = None,
         policy: Policy | None = None,
         parallel: int = 1,
+        remedies: Remedies | None = None,
     ) -> RunState:
         """Run the tasks, or go on after a cut: what the journal holds decides."""
         journal = journal or MemoryJournal()
@@ -202,6 +194,7 @@ class World:
             stop=stopper,
             clock=FakeClock(),
             judge=NoJudge(),
+            remedies=remedies or NoRemedies(),
             spare=parallel,
         )
         operations = Operations(record=record, journal=journal, workspace=self, stopper=stopper)
@@ -288,7 +281,7 @@ class World:
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         old = self.branch[int(base)] if base.isdigit() else base
-        return () if old == tree else (Change(path="file", old=old, new=tree),)
+        return () if old == tree else (Change(path="work.py", old=old, new=tree),)
 
     def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
         return ()

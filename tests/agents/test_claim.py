@@ -23,9 +23,8 @@ from unstuck.agents.claims import (
     read_result,
     statement,
 )
-from unstuck.agents.transcript import Claim
 from unstuck.decide import summary
-from unstuck.journal.attempt import Ended
+from unstuck.outcome import Claim, Ended
 
 FAILED = """Task 1.3: Add failure parser FAILED
 - Error: File not found: src/parser.ts
@@ -135,7 +134,7 @@ def test_the_approach_is_the_last_one_named(text: str, expected: str) -> None:
 # --- the failure object of smart-ralph ----------------------------------------------------------------
 
 
-def test_the_worked_example_of_seed_003_is_parsed() -> None:
+def test_the_worked_example_of_smart_ralph_is_parsed() -> None:
     assert asdict(failure_report(FAILED)) == {
         "task_id": "1.3",
         "error": "File not found: src/parser.ts",

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.policy import SAMPLE, measure, read_trials, score
 from benchmarks.trials import Score, Trial, replay, replay_by_experience
 
-from unstuck.decide.profile_files import profile
+from unstuck.decide.policy import profile
 from unstuck.errors import BadUsage
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.patience import wait_until
 
 from unstuck import compose
 from unstuck.journal.event import Acted, Entry, Options
-from unstuck.journal.run_state import RunState
+from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
@@ -352,9 +353,7 @@ def test_a_hint_reaches_the_session_while_it_works(cast: Cast) -> None:
     toml.write_text(toml.read_text() + 'steer = ["--input-format", "stream-json"]\n')
     project.git("commit", "--quiet", "-am", "Let it listen")
     with project.start("run", "tasks.md", "--agent", "mine", LISTENS="1") as running:
-        deadline = time.monotonic() + 30
-        while not any("heard" in call for call in cast.calls("mine")) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: any("heard" in call for call in cast.calls("mine")), "a session that listens")
         assert project.ask("retry", "1.1", "--hint", "look in b").code == 0
         out, err = running.communicate(timeout=60)
     assert running.returncode == 0, f"{out}\n{err}"

@@ -4,11 +4,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 
 from unstuck.plans.plan import Plan, Task, check
 
@@ -51,6 +51,15 @@ PLANS = {
         b"- [ ] 1.1 One\n- [ ] 1.1 Two\n- [ ]\n* [ ] 1.3 Three\n",
         ["line 2", "line 3", "line 4"],
     ),
+    "boxes of other tools, by ids of the plan's own": (
+        b"- [ ] T1: one\n- [-] T4: cancelled\n- [~] T5: in progress\n",
+        ["line 2: '- [-] T4: cancelled' looks like a task", "line 3"],
+    ),
+    "a box that Kiro does not know": (b"- [ ] 1. A\n  - [!] 1.1 b\n  - [ ] 1.2 c\n  - _Requirements: 1_\n", ["line 2"]),
+    "a circle besides a double id": (
+        b"- [ ] 1.1 A\n  - **Depends**: 1.2\n- [ ] 1.2 B\n  - **Depends**: 1.1\n- [ ] 1.1 C\n",
+        ["line 5: The task id 1.1 is used twice", "in a circle: 1.2"],
+    ),
 }
 
 
@@ -64,6 +73,24 @@ def test_an_invalid_plan_is_told_line_by_line(
     expect_told(told, 64, "plan.md", "Hint: ", *says)
     assert b"\0" not in content or "--repair" not in told.err, "no agent mends what is no text"
     expect_nothing_started(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- [ ] T1: one\n- [-] no longer wanted\n", "line 2: '- [-] no longer wanted' is not read as a task."),
+        ("- [ ] T1: one\n- [DONE] T2: two\n", "line 2: '- [DONE] T2: two' is not read as a task."),
+        ("- [ ] a\n  - [ ] b\n  - [!] c\n", "line 3: '- [!] c' is not read as a task."),
+        ("- [ ] T1: one\n- [ ] T2: two\n  - **After**: T1, T5\n", "line 3: Task T2: the field 'After' names tasks"),
+    ],
+)
+def test_nothing_that_may_be_meant_for_a_task_is_dropped_without_a_word(
+    project: "Project", text: str, says: str
+) -> None:
+    project.file("plan.md", text)
+    told = project.ask("plan", "plan.md")
+    assert told.code == 0, told
+    assert says in told.out, told
 
 
 def test_an_id_that_is_a_path_never_becomes_one(project: "Project") -> None:
@@ -97,10 +124,7 @@ def test_a_plan_of_a_thousand_tasks_is_read_and_begun(project: "Project") -> Non
     gate = project.root.parent / "begun"
     project.script(_1_0=[[{"write": str(gate)}, {"hang": True}]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        deadline = time.monotonic() + 100
-        while not gate.exists() and running.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: gate.exists() or running.poll() is not None, "the first session")
         largest = int(re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{running.pid}/status").read_text())[1])  # type: ignore[index]
         running.terminate()
         running.terminate()
@@ -384,20 +408,41 @@ SETTINGS = {
         "[limits]\nsilense = 3\n",
         "unstuck.toml:2: limits.silense: there is no such key; did you mean 'silence'",
     ),
-    "a wrong type": ('parallel = "many"\n', "unstuck.toml:1: parallel"),
+    "a wrong type": ('parallel = "many"\n', 'unstuck.toml:1: parallel: wants a whole number, not "many".'),
+    "a number with its unit": (
+        '[limits]\nsilence = "6s"\n',
+        'wants a number, not "6s". It means: seconds a session may',
+    ),
+    "a word that is none": ('[verify]\nunverified = "x"\n', "wants one of 'ask' or 'land', not \"x\"."),
     "an unknown table": ("[limit]\nsilence = 3\n", "unstuck.toml:1: limit"),
     "an unknown check": ('[checks]\ntests = "true"\n', "unstuck.toml:2: checks.tests"),
-    "a path that leaves": ('[workspace]\ncopy = ["../secret"]\n', "../secret"),
     "no parallel": ("parallel = 0\n", "unstuck.toml:1: parallel"),
     "a negative limit": ("[limits]\nsilence = -1\n", "unstuck.toml:2: limits.silence"),
 }
 
 
 @pytest.mark.parametrize(("text", "says"), SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_wrong_configuration_is_told_with_its_line(project: "Project", text: str, says: str) -> None:
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_wrong_configuration_is_told_with_its_line(project: "Project", command: str, text: str, says: str) -> None:
     project.plan(A)
     (project.root / "unstuck.toml").write_text(text)
-    expect_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", says, "Hint: ")
+    told = project.ask(command, "tasks.md", *(("--agent", project.agent) if command == "run" else ()))
+    expect_told(told, 64, "unstuck.toml", says, "Hint: ")
+    assert "unstuck config" not in told.err, "which meets the same mistake"
+
+
+def test_copies_from_outside_of_the_repository_are_refused(project: "Project") -> None:
+    project.plan(A)
+    (project.root / "unstuck.toml").write_text('[workspace]\ncopy = ["../secret"]\n')
+    expect_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", "../secret", "Hint: ")
+
+
+def test_a_plan_is_shown_with_the_gates_that_a_run_has(project: "Project") -> None:
+    project.plan(A)
+    project.settings('[checks]\ntest = "make test"\n')
+    assert "make test  (after every task)" in project.ask("plan", "tasks.md").out
+    (gate,) = project.ask("plan", "tasks.md", "--json").json["gates"]
+    assert (gate["kind"], gate["command"]) == ("test", "make test")
     expect_nothing_started(project)
 
 

@@ -197,7 +197,6 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
 
 # --- honest work on tests that the task does not name -----------------------------------------------------------
 
-CALLS = "import app\n\n\ndef test_answer():\n    assert app.{0}() == 42\n"
 TESTS = "from app import {0}\n\n\ndef test_answer():\n    assert {0}() == 42\n\n\ndef test_whole():\n    assert {0}() // 2 == 21\n"
 
 
@@ -215,19 +214,30 @@ def test_a_renamed_function_with_its_tests_lands_and_a_lost_test_is_asked_about(
     assert "runs fewer tests: 1 now, 2 on the base" in lost.out
 
 
+CALL = (
+    "import unittest\nimport app\n\n\nclass T(unittest.TestCase):\n"
+    "    def test_answer(self):\n        self.assertEqual(app.{0}(), 42)\n"
+)
+CASES = (
+    CALL.replace("import app", "from app import {0}").replace("app.{0}()", "{0}()")
+    + "\n    def test_whole(self):\n        self.assertEqual({0}() // 2, 21)\n"
+)
+
+
 @pytest.mark.parametrize(
     ("title", "tests", "status"),
     [
-        ("Add a twin", TESTS, "stuck"),
-        ("Add a twin", CALLS, "stuck"),
-        ("Rename a function and add a twin", TESTS, "complete"),
-        ("Call answer() something shorter", CALLS, "complete"),
+        ("Add a twin", CASES, "stuck"),
+        ("Add a twin", CALL, "stuck"),
+        ("Rename a function and add a twin", CASES, "complete"),
+        ("Call answer() something shorter", CALL, "complete"),
     ],
+    ids=["imports", "calls", "imports, renaming", "calls, renaming"],
 )
 def test_a_function_is_renamed_only_by_a_task_that_speaks_of_it(
     project: "Project", title: str, tests: str, status: str
 ) -> None:
-    project.settings(f"{LIMITS}[checks]\ntest = '''{PYTEST}'''\n")
+    project.settings(f"{LIMITS}[checks]\ntest = '{sys.executable} -m unittest -q'\n")
     project.file("app.py", "def answer():\n    return 42\n")
     project.file("test_app.py", tests.format("answer"))
     project.file("tasks.md", f"- [ ] 1.1 {title}\n  - **Files**: `app.py`\n  - **Verify**: `grep -q twin app.py`\n")
@@ -264,10 +274,12 @@ WEAKENED = {
     "a failure that is dropped": ("Makefile", RECIPE.format("", " || true")),
     "a failure that make drops": ("Makefile", RECIPE.format("-", "")),
 }
+SUB = "import unittest\nclass T(unittest.TestCase):\n    def test_sub(self):\n        {}\n"
 SPARED = {
-    "its test asserts nothing of it": ("test_sub.py", "def test_sub():\n    assert 7\n"),
-    "what it lacks is put in from outside": ("conftest.py", "import app\n\napp.sub = lambda a, b: a - b\n"),
-}
+    # the runner, what is written, with which text
+    "its test asserts nothing of it": ("-m unittest -q", "test_sub.py", SUB.format("self.assertTrue(7)")),
+    "what it lacks is put in from outside": ("-P -m pytest -q -p no:cacheprovider", "conftest.py", "import app\n\napp.sub = lambda a, b: a - b\n"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", WEAKENED)
@@ -290,11 +302,11 @@ def test_what_one_task_did_to_the_judge_harmlessly_does_not_help_the_next_one(pr
 @pytest.mark.parametrize("how", SPARED)
 def test_work_that_an_earlier_task_made_the_judge_not_ask_for_is_not_done(project: "Project", how: str) -> None:
     project.file("app.py", ADDS.format("+"))
-    project.file("test_sub.py", "from app import sub\n\n\ndef test_sub():\n    assert sub(3, 2) == 1\n")
-    check = f"PYTHONPATH=. {sys.executable} -P -m pytest -q -p no:cacheprovider"
+    runner, path, text = SPARED[how]
+    check = f"PYTHONPATH=. {sys.executable} {runner}"
+    project.file("test_sub.py", "from app import sub\n" + SUB.format("self.assertEqual(sub(3, 2), 1)"))
     project.file("test_app.py", STRICT.format("assertEqual(add(2, 3), 5)"))
     project.plan(("1.1", "Make a", f"test -f a.txt && {check} test_app.py"), ("1.2", "Add sub", f"{check} test_sub.py"))
-    path, text = SPARED[how]
     wrong, right = ([{"write": "app.py", "text": ADDS.format("+") + more}] for more in ("# sub\n", TAKES))
     project.script(_1_1=[[{"write": "a.txt"}, {"write": path, "text": text}]], _1_2=[wrong, right])
     told = project.run("--json")

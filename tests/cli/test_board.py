@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -180,11 +181,11 @@ class Screen:
 
     def wait_for(self, text: str) -> str:
         """Wait until the screen shows the text; return the whole screen."""
-        deadline = time.monotonic() + 30
-        while text not in (shown := self._tmux("capture-pane", "-p")):
-            assert time.monotonic() < deadline, f"{text!r} did not appear:\n{shown}"
-            time.sleep(0.05)
-        return shown
+        wait_until(lambda: text in self._shown(), f"{text!r} on the screen", pause=0.05)
+        return self._shown()
+
+    def _shown(self) -> str:
+        return self._tmux("capture-pane", "-p")
 
     def _tmux(self, *arguments: str) -> str:
         command = ["tmux", "-S", str(self._socket), *arguments]

@@ -14,7 +14,7 @@ from tests.project import LIMITS
 
 from unstuck import compose
 from unstuck.diagnosis.kinds import KINDS
-from unstuck.journal.run_state import RunState
+from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ REPORT = """\
 """
 
 
-def test_the_report_is_seed_000s_and_adds_the_question_and_the_ways_on(project: "Project") -> None:
+def test_the_report_is_auto_claudes_and_adds_the_question_and_the_ways_on(project: "Project") -> None:
     project.plan(("1.1", "Do it", "echo the check says no; false"))
     project.script(_1_1=[[{"write": "a.txt"}, {"print": "APPROACH: routing"}]])
     assert project.run("--max-attempts", "1", *STANDARD).code == 3

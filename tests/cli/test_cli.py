@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.patience import wait_until
 
 import unstuck
 from unstuck.cli import commands
@@ -200,7 +200,7 @@ def test_log_and_status_follow_what_happens_and_end_with_the_run(project: "Proje
     gate = project.root.parent / "go"
     project.script(_1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs" / "1.1-1-1.md")
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists, "the first brief")
         with project.start("log", "-f") as follower, project.start("status", "--watch", "--json") as watcher:
             assert follower.stdout is not None
             assert watcher.stdout is not None
@@ -228,7 +228,7 @@ def test_a_signal_lets_the_session_finish_and_names_the_way_on(project: "Project
         _1_1=[[{"run": f"sh -c 'until test -f {gate}; do sleep 0.05; done'"}, MAKE_A]], _1_2=[[{"write": "c.txt"}]]
     )
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
-        wait_for(project.home / "briefs" / "1.1-1-1.md")
+        wait_until((project.home / "briefs" / "1.1-1-1.md").exists, "the first brief")
         running.send_signal(number)
         assert running.stderr is not None
         while "Stopping: nothing new starts" not in (line := running.stderr.readline()):
@@ -336,18 +336,11 @@ def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project")
     assert agents[-1] == "touch a.txt"
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.05)
-
-
 def test_a_plan_is_read_without_loading_a_run(project: "Project") -> None:
     project.file("tasks.md", "- [ ] 1.1 Do it\n  - **Verify**: `test -f x`\n")
     code = (
         "import sys; from unstuck.cli import run_cli; run_cli(['plan', 'tasks.md', '--json']);"
-        "print([name for name in sys.modules if name.startswith(('unstuck.line.', 'unstuck.verify.', 'unstuck.journal.'))])"
+        "print([name for name in sys.modules if name.startswith(('unstuck.line.', 'unstuck.verify.', 'unstuck.journal.', 'unstuck.state.', 'unstuck.kit.'))])"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1] == "[]"

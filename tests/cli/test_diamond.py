@@ -4,10 +4,10 @@ import json
 import os
 import re
 import signal
-import time
 from typing import TYPE_CHECKING
 
 from tests.cli.phases import PLAN, superplan, write
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -67,11 +67,8 @@ def test_a_diamond_of_twelve_survives_a_conflict_a_merge_only_failure_and_a_cras
         "4",
     )
     with project.start(*arguments) as process:
-        deadline = time.monotonic() + 60
-        while not marker.with_name("killed.now").exists():
-            assert time.monotonic() < deadline, "phase 2D never began"
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+        wait_until(lambda: marker.with_name("killed.now").exists() or process.poll() is not None, "phase 2D")
+        assert process.poll() is None, process.communicate()
         marker.touch()
         os.kill(process.pid, signal.SIGKILL)
     told = project.unstuck("resume")

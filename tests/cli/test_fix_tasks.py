@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from unstuck import compose
-from unstuck.journal import RunState
+from unstuck.state import RunState
 
 if TYPE_CHECKING:
     from tests.project import Project, Told

@@ -57,7 +57,7 @@ def test_every_line_of_the_box_is_as_wide_as_the_others(width: int) -> None:
     assert COMMAND in text, "a command is never broken"
 
 
-def test_the_box_is_seed_004s() -> None:
+def test_the_box_is_autobuilds() -> None:
     lines = halt_summary(HALTED, 80).splitlines()
     assert lines[0] == "╔" + "═" * 67 + "╗"
     assert lines[1].strip("║ ") == "UNSTUCK HALTED"

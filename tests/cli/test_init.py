@@ -88,6 +88,52 @@ def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
     assert stranger.slots == []
 
 
+CI = "jobs:\n  x:\n    steps:\n" + "".join(
+    f"      - run: {line}\n"
+    for line in (
+        "make one",
+        "make two",
+        "make docs",
+        "make package",
+        "make requirements",
+        "make coverage",
+        "mkdocs build",
+    )
+)
+
+
+def test_what_makes_documents_or_packages_is_no_gate_and_one_line_has_one_remark(stranger: Project) -> None:
+    stranger.file(".github/workflows/ci.yml", CI)
+    told = stranger.ask("init", "--no-run")
+    assert told.code == 0, told
+    text = (stranger.root / "unstuck.toml").read_text()
+    assert '# build: not run yet\nbuild = "make one && make two"\n' in text, text
+    assert text.count("not run yet") == 1, text
+
+
+def test_what_is_written_first_names_what_a_stranger_has(stranger: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = stranger.root.parent / "bin"
+    path.mkdir()
+    (path / "git").symlink_to(shutil.which("git") or "")
+    monkeypatch.setenv("PATH", str(path))
+    told = stranger.ask("init", "--no-run")
+    assert told.code == 0, told
+    assert told.out.startswith("# How unstuck works on this repository. All keys: unstuck docs configuration\n"), told
+    assert told.err.endswith("then: unstuck go 'What should be done' --agent 'COMMAND'\n"), told
+
+
+def test_a_check_that_is_red_before_it_meets_the_code_is_left_out_with_its_own_error(stranger: Project) -> None:
+    """Such as `npm test`, whose runner finds no files."""
+    stranger.file("lib.py", "VALUE = 1\n")
+    stranger.file("Makefile", 'test:\n\t@echo "FAIL: no files to test"; echo "FAILED (failures=1)"; exit 1\n')
+    told = stranger.unstuck("init")
+    assert told.code == 0, told
+    left_out = [line for line in told.out.splitlines() if line.startswith("# test: left out")]
+    assert left_out, told
+    assert all("another copy" not in line for line in left_out), left_out
+    assert any("no files to test" in line or "FAILED" in line for line in left_out), left_out
+
+
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on PATH")
 def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> None:
     package = {

@@ -282,6 +282,81 @@ def test_a_polite_offer_at_the_end_is_no_question() -> None:
     assert [text for text in needs if not asks(f"I looked at it.\n{text}")] == []
 
 
+def test_a_question_before_the_last_sentence_is_asked_and_one_that_the_agent_answers_itself_is_none() -> None:
+    assert asks("Which file name should I use, A or B? I cannot go on without an answer.")
+    assert asks("I looked around.\n\nShould the table be dropped or kept? Both are in the plan.\nIt says neither.")
+    assert not asks("How should I handle the dot? I decided to keep it. The parser is there.")
+    assert not asks("What went wrong? The cache was stale, and that is mended.")
+    assert not asks("Should I drop the table?\n\nNo: the plan says to keep it. So it is kept.")
+
+
+def test_an_exit_code_is_not_told_as_a_claim(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"print": "Looking around"}]], _1_2=[[{"print": "All done."}]])
+    told = project.run("--max-attempts", "1")
+    assert "1.1: the agent ended with exit code 0 (" in told.err, told
+    assert "1.2: the agent ended with exit code 0, says it is done" in told.err, told
+    assert "agent.json ended with exit code 0, and changed nothing: " in told.out, told
+    assert "agent.json says that it is done, and changed nothing: " in told.out, told
+
+
+def test_the_question_after_a_crash_names_the_signal(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right a.txt"))
+    agent = project.root.parent / "agent"
+    agent.write_text(
+        "#!/bin/sh\ngrep -q 'Make a' || { echo ok; exit; }\necho wrong > a.txt\necho starting\nkill -SEGV $$\n"
+    )
+    agent.chmod(0o755)
+    told = project.unstuck("run", "tasks.md", "--agent", str(agent), "--max-attempts", "3")
+    assert "3 attempts ended with: starting, signal 11. Does the agent work here" in told.out, told
+
+
+def test_only_work_that_passed_is_said_to_have_been_right(project: "Project") -> None:
+    project.settings("[limits]\nsilence = 1\nfirst_output = 1\n")
+    project.plan(("1.1", "Make a", "grep -q right a.txt"), ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}, {"hang": True}]], _1_2=[[{"write": "b.txt"}]])
+    assert project.run("--max-attempts", "1").code == 3
+    assert project.ask("accept", "1.1", "--because", "no").code == 0
+    for where in (project.ask("status").out, project.ask("pr").out):
+        assert "accepted by a person (no), 1 check red; lands with " in where, where
+        assert "interrupted" not in where
+    assert "asked to accept 1.1 ('no'): done" in project.ask("log").out
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert "accepted by a person (no), 1 check red" in told.out, told
+    assert "its work was right" not in told.out, told
+
+
+def test_an_attempt_that_adds_nothing_to_work_that_is_there_is_told_so(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "grep -q right PART.txt"))
+    project.script(_1_1=[[{"write": "PART.txt", "text": "wrong\n"}], *[[{"print": "Done."}]] * 5])
+    told = project.run("--max-attempts", "6")
+    assert "Attempt 3 added nothing to what attempt 1 left, and neither did attempt 2." in told.err + told.out, told
+
+
+def test_where_nothing_was_done_and_a_check_is_red_there_is_no_work_to_accept(project: "Project") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"print": "Done."}]])
+    told = project.run("--max-attempts", "1")
+    for text in (told.out, project.ask("show", "1.1").out, project.ask("report", "1.1").out):
+        assert "unstuck accept" not in text, text
+    refused = project.ask("accept", "1.1", "--because", "no")
+    assert (refused.code, "left nothing that could land; to go on without it: unstuck skip 1.1" in refused.err) == (
+        64,
+        True,
+    )
+    assert project.status() == {"1.1": "stuck"}
+
+
+def test_what_brings_the_rest_home_is_a_whole_command_however_much_is_stuck(project: "Project") -> None:
+    names = [f"1.{number}" for number in range(1, 7)]
+    project.plan(*((name, f"Make {name}", f"test -f {name}") for name in names))
+    project.script(_1_1=[[{"write": "1.1"}]], **{f"_1_{number}": [[{"write": "x"}]] for number in range(2, 7)})
+    assert project.run("--max-attempts", "1").code == 3
+    command = project.ask("status", "--json").json["commands"][1]["type"]
+    assert command == f"for task in {' '.join(names[1:])}; do unstuck skip $task; done && unstuck resume"
+
+
 # --- one task's story -----------------------------------------------------------------------------------
 
 
@@ -297,7 +372,7 @@ def test_a_story_has_what_each_attempt_said_and_changed_and_a_person_s_own_words
     assert "unstuck show 1.1" not in story, "one reads it already"
     assert "unstuck answer 1.1 'TEXT'" in story
     project.ask("retry", "1.1", "--hint", "write the word right")
-    assert "asked to retry 1.1 write the word right: done" in project.ask("show", "1.1").out
+    assert "asked to retry 1.1 ('write the word right'): done" in project.ask("show", "1.1").out
     assert "+wrong" in project.ask("show", "1.1", "--diff").out
     assert "# Task 1.1: Make a" in project.ask("show", "1.1", "--brief").out
 

@@ -267,6 +267,7 @@ BAD_ENDS: dict[str, Sequence["Step"]] = {
 @pytest.mark.parametrize("end", BAD_ENDS)
 def test_right_work_lands_however_the_session_ended(calc: "Project", end: str) -> None:
     calc.settings("[limits]\nsilence = 1\n")
+    calc.file("tasks.md", PLAN.format(check="grep -q a.+.b calc.py"))
     calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, *BAD_ENDS[end]]])
     told = calc.run("--json")
     assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told

@@ -7,7 +7,6 @@ import errno
 import json
 import signal
 import socket
-import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
@@ -19,6 +18,7 @@ from tests.conformance.island import alone
 from tests.conformance.scenarios import DONE, DRAFT, LANDED, SCENARIOS, WORK, Scenario
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Run, Stall
+from tests.patience import wait_until
 
 from unstuck.agents.manifests import catalog
 from unstuck.diagnosis.kinds import KINDS, Kind
@@ -138,10 +138,3 @@ def landed(here: Site) -> bool:
 def charged(kinds: Sequence[str]) -> int:
     """Return how many attempts were put on the agent's bill."""
     return sum(KINDS[Kind(kind)].charged for kind in kinds)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -9,8 +9,7 @@ from scripts.write_policies import most_decisions
 from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ENOUGH, Experience, Tried
-from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, parse
-from unstuck.decide.profile_files import profile, profiles
+from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, parse, profile, profiles
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
@@ -51,7 +50,9 @@ def failure(kind: Kind, resets_at: float | None = None) -> Failure:
         pytest.param("UNKNOWN", History(executions=2), Escalate, id="unknown-second-asks"),
     ],
 )
-def test_seed_000s_tree_comes_out_exactly_under_standard(word: str, history: History, expected: type[Action]) -> None:
+def test_auto_claudes_tree_comes_out_exactly_under_standard(
+    word: str, history: History, expected: type[Action]
+) -> None:
     assert isinstance(decide(failure(OF_TYPE[word]), history, STANDARD).action, expected)
 
 
@@ -89,7 +90,7 @@ RETRYABLE = {
 
 
 @pytest.mark.parametrize(("word", "again"), RETRYABLE.items(), ids=RETRYABLE)
-def test_what_seed_004_calls_retryable_is_tried_again_and_the_rest_halts_at_once(word: str, again: bool) -> None:
+def test_what_autobuild_calls_retryable_is_tried_again_and_the_rest_halts_at_once(word: str, again: bool) -> None:
     of_the_code = {Kind.IMPORT_CYCLE}  # one word means the plan's circles and the code's
     kinds = [kind for kind, facts in KINDS.items() if facts.phase_type == word and kind not in of_the_code]
     assert kinds

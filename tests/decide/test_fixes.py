@@ -21,8 +21,7 @@ from unstuck.decide.fixes import (
     next_id,
     summary,
 )
-from unstuck.decide.policy import Limits, limited
-from unstuck.decide.profile_files import profile, profiles
+from unstuck.decide.policy import Limits, limited, profile, profiles
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans import raw_fields, tasks_md
 from unstuck.plans.plan import Plan, Task

@@ -39,7 +39,7 @@ def judge(*approaches: str) -> Signal | None:
 # --- the rule of Auto-Claude, as ruled ----------------------------------------------------------------
 
 
-def test_the_worked_example_of_seed_002_is_circular() -> None:
+def test_the_worked_example_of_auto_claude_is_circular() -> None:
     assert jaccard(ASYNC[2], ASYNC[0]) == 0.5
     assert jaccard(ASYNC[2], ASYNC[1]) == 0.4
     found = judge(*ASYNC)
@@ -191,9 +191,21 @@ def worked(*trees: str, start: str = "t0") -> list[Footprint]:
             id="ABA",
         ),
         pytest.param(("a", "t0"), "reverted", 2, "Attempt 2 took back all that was done since attempt 1.", id="undo"),
-        pytest.param(("a", "a"), "no_change", 1, "Attempt 2 changed nothing.", id="idle once"),
+        pytest.param(("t0",), "no_change", 1, "Attempt 1 changed nothing.", id="idle at first"),
+        pytest.param(("a", "a"), "no_change", 1, "Attempt 2 added nothing to what attempt 1 left.", id="idle once"),
         pytest.param(
-            ("a", "a", "a"), "no_change", 3, "Attempt 3 changed nothing, and neither did attempt 2.", id="idle again"
+            ("t0", "t0"),
+            "no_change",
+            3,
+            "Attempt 2 changed nothing, and neither did attempt 1.",
+            id="idle from the start",
+        ),
+        pytest.param(
+            ("a", "a", "a"),
+            "no_change",
+            3,
+            "Attempt 3 added nothing to what attempt 1 left, and neither did attempt 2.",
+            id="idle again",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from unstuck import compose
 from unstuck.decide.action import Escalate, Retry, Rollback, Switch
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
-from unstuck.decide.profile_files import profile
+from unstuck.decide.policy import profile
 from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.plans.plan import Task
 

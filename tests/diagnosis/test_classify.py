@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from unstuck.agents.claims import claim
-from unstuck.agents.transcript import End
 from unstuck.diagnosis.classifying import classify, evidence_of
 from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.journal.attempt import CheckResult, Ended, Ending, Outcome, Verdict
-from unstuck.plans.plan import CheckKind
+from unstuck.outcome import End, Ended, Ending, Outcome
+from unstuck.verdict import CheckKind, CheckResult, Verdict
 
 DONE = Outcome(ended=Ended(ending="exited", exit_code=0), claim="done")
 

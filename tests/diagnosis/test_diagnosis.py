@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.profile_files import profiles
+from unstuck.decide.policy import profiles
 from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
-from unstuck.diagnosis.keyword_lists import seed_001, seed_002
+from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
-from unstuck.journal.attempt import CheckResult, Ended, Outcome, Verdict
+from unstuck.outcome import Ended, Outcome
+from unstuck.verdict import CheckResult, Verdict
 
 CASES = [
     case
@@ -180,8 +181,8 @@ OBSERVED = {
 
 
 @pytest.mark.parametrize("text", OBSERVED)
-def test_seed_002_answers_word_for_word_and_ours_differs(text: str, rulebook: Rulebook) -> None:
-    assert seed_002(text) == OBSERVED[text]
+def test_auto_claude_type_answers_word_for_word_and_ours_differs(text: str, rulebook: Rulebook) -> None:
+    assert auto_claude_type(text) == OBSERVED[text]
     found = rulebook.diagnose(Evidence(stderr=text, exit_code=1))
     assert found is not None
     assert found.facts.type != OBSERVED[text]
@@ -198,15 +199,15 @@ def test_seed_002_answers_word_for_word_and_ours_differs(text: str, rulebook: Ru
     ],
 )
 def test_the_seeds_own_examples_hold_for_both(text: str, expected: str, rulebook: Rulebook) -> None:
-    assert seed_002(text) == expected
+    assert auto_claude_type(text) == expected
     found = rulebook.diagnose(Evidence(stdout=text))
     assert found is not None
     assert found.facts.type == expected
 
 
-def test_seed_001_dilutes_its_confidence_and_ours_does_not(rulebook: Rulebook) -> None:
+def test_forgekeeper_category_dilutes_its_confidence_and_ours_does_not(rulebook: Rulebook) -> None:
     bare = Evidence(exit_code=127)
-    assert seed_001(bare) == ("unknown", 0.3)
+    assert forgekeeper_category(bare) == ("unknown", 0.3)
     found = rulebook.diagnose(bare)
     assert found is not None
     assert found.facts.category == "command_not_found"

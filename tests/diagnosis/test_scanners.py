@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.diagnosis.evidence import Evidence, clean, plain
+from unstuck.diagnosis.evidence import Evidence, plain
 from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import needles
 from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
 from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
 from unstuck.errors import BadUsage
+from unstuck.text import clean
 
 CASES = Path(__file__).parent / "cases"
 RULES = tuple(rule for rule in catalog_rules() if rule.pattern)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.diagnosis.evidence import shown
 from unstuck.diagnosis.signature import _ROOTS, normal, signature
+from unstuck.text import shown
 
 SAME = [
     pytest.param(

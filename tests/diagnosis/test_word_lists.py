@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.decide.policy import BadPolicy
-from unstuck.decide.profile_files import profiles
+from unstuck.decide.policy import BadPolicy, profiles
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.keyword_lists import by_word_lists
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind

@@ -10,14 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.patience import wait_until
 
 psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip install 'unstuck[fleet]'")
 
@@ -25,7 +25,7 @@ from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402 
 from tests.fleet.nursery import Member, Nursery, nursery  # noqa: E402
 
 from unstuck.fleet import PostgresJournal  # noqa: E402
-from unstuck.journal import RunState, fold  # noqa: E402
+from unstuck.state import RunState, fold  # noqa: E402
 
 GIT = shutil.which("git") or ""
 PATIENCE = 240.0
@@ -83,7 +83,9 @@ for word do
 done
 if [ "$PPID" = "$DOOMED" ]; then case "$name" in push | fetch | ls-remote)
     number=1
-    until mkdir "$MET/$ROLE $name $number" 2>/dev/null; do number=$((number + 1)); done
+    while test -d "$MET/$ROLE $name $number" || ! mkdir "$MET/$ROLE $name $number" 2>/dev/null; do
+        number=$((number + 1))  # looked for first: each try to make it is a process
+    done
     case "$DIE_AT $name $number" in
     "before git $name $number $name $number") kill -9 "$DOOMED"; exit 1 ;;
     "after git $name $number $name $number") {GIT} "$@"; kill -9 "$DOOMED"; exit 1 ;;
@@ -370,13 +372,6 @@ def git(folder: Path, *arguments: str) -> str:
     done = subprocess.run([GIT, *arguments], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < until, f"waited in vain for {what}"
-        time.sleep(0.02)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,7 +4,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from tests.fleet.conftest import git, wait_until
+from tests.fleet.conftest import git
+from tests.patience import wait_until
 from tests.web.boards import browser, served
 
 from unstuck.fleet import Fleet

@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.fleet.conftest import git, is_stopped, wait_until
+from tests.fleet.conftest import git, is_stopped
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.postgres_server import NoPostgres, Server
-from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed, wait_until
+from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed
+from tests.patience import wait_until
 from tests.sampling import some
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.fleet.conftest import git, wait_until
+from tests.fleet.conftest import git
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town

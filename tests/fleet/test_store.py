@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.fleet.conftest import psycopg, wait_until
+from tests.fleet.conftest import psycopg
+from tests.patience import wait_until
 from tests.project import Project
 
 from unstuck.errors import BadUsage, CannotWrite, Owned, OwnershipLost

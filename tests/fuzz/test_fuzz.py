@@ -14,9 +14,9 @@ import pytest
 from tests.fuzz.mutation import AWKWARD, mutated
 from tests.project import Project
 
+from unstuck.files.projections import Projections
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import MOMENTS, hear
-from unstuck.journal.projections import Projections
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.plans.plan_file import open_plan
 

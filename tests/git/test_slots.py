@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from tests.git.opening import workspace
+from tests.patience import wait_until
 
 from unstuck.errors import CheckpointGone
 from unstuck.git.command import Git, await_quiet, git_processes
@@ -249,7 +249,7 @@ def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> No
     with subprocess.Popen(
         ["git", "cat-file", "--batch"], cwd=path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as busy:
-        wait_for(lambda: bool(git_processes(path)))
+        wait_until(lambda: bool(git_processes(path)), pause=GLANCE)
         with pytest.raises(Exception, match=str(busy.pid)):
             await_quiet(path, patience=0.05)
         assert lock.exists()
@@ -426,10 +426,8 @@ signal.pause()
 """It waits for the kill, which comes late where the last moment of a step is a short one."""
 
 
-def wait_for(seen: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not seen():
-        assert time.monotonic() < deadline, "it never happened"
+GLANCE = 0.0005
+"""Seconds between two looks: short beside what is waited for, and long enough to leave the processor to it."""
 
 
 def kill_when(root: Path, verb: str, seen: Callable[[], bool], *, group: bool = True) -> None:
@@ -439,7 +437,7 @@ def kill_when(root: Path, verb: str, seen: Callable[[], bool], *, group: bool = 
         env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         start_new_session=True,
     )
-    wait_for(lambda: seen() or child.poll() is not None)
+    wait_until(lambda: seen() or child.poll() is not None, pause=GLANCE)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL) if group else child.kill()
     assert child.wait() == -signal.SIGKILL, "the step failed before it could be killed"

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from tests.git.opening import workspace
+from tests.patience import wait_until
 
 from unstuck.git.command import Git
 from unstuck.git.pruning import prune
@@ -368,10 +368,8 @@ def test_a_kill_in_the_middle_of_the_merge_is_undone_and_repeated(scratch: Path,
         env=os.environ | {"PYTHONPATH": str(SOURCE)},
         start_new_session=True,
     )
-    deadline = time.monotonic() + 20
-    while not hangs.exists():
-        assert time.monotonic() < deadline
-        assert child.poll() is None
+    wait_until(lambda: hangs.exists() or child.poll() is not None, "a filter that hangs")
+    assert child.poll() is None
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
     hang.unlink()

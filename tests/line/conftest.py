@@ -14,17 +14,17 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from tests.nursery import Nursery
+from tests.patience import wait_until
 
 from unstuck.journal.event import Entry, RunResumed
-from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import COVERED, SqliteJournal
+from unstuck.state.run_state import RunState, fold
 
 GIT = shutil.which("git") or ""
 PATIENCE = 60.0
@@ -92,7 +92,7 @@ exec sleep 1000
     # Where the supervisor is to die at a later write of the progress file: stay until there was an earlier one.
     "await-progress": """\
 case "$DIE_AT" in *" rename ."*" 2") ;; *) exit ;; esac
-for _ in $(seq 3000); do grep -q failed "$WORLD/specs/demo/.progress.md" && exit; sleep 0.01; done
+for _ in $(seq 1000); do grep -q failed "$WORLD/specs/demo/.progress.md" && exit; sleep 0.03; done
 echo "no progress was written"; exit 1
 """,
     # Ask for a change of the plan: its type, then the titles of the tasks.
@@ -109,17 +109,17 @@ echo ']}'
     # Wait until the other session has begun, too, now or in a supervisor's earlier life.
     "meet": """\
 mkdir -p "$MEETING" && touch "$MEETING/$1"
-for _ in $(seq 3000); do test -e "$MEETING/$2" && exit; sleep 0.01; done
+for _ in $(seq 1000); do test -e "$MEETING/$2" && exit; sleep 0.03; done
 echo "$2 never came"; exit 1
 """,
     # Say that we are here, and stay until we are let go.
     "hold": """\
 mkdir -p "$MEETING" && touch "$MEETING/held"
-for _ in $(seq 6000); do test -e "$MEETING/free" && exit; sleep 0.01; done
+for _ in $(seq 2000); do test -e "$MEETING/free" && exit; sleep 0.03; done
 echo "nobody let us go"; exit 1
 """,
     "landed": f"""\
-for _ in $(seq 3000); do {GIT} -C "$WORLD" log --format=%s "unstuck/$UNSTUCK_RUN" | grep -qx "$1" && exit; sleep 0.01; done
+for _ in $(seq 1000); do {GIT} -C "$WORLD" log --format=%s "unstuck/$UNSTUCK_RUN" | grep -qx "$1" && exit; sleep 0.03; done
 echo "$1 never landed"; exit 1
 """,
 }
@@ -134,8 +134,9 @@ if [ "$PPID" = "$SUPERVISOR" ]; then
         case "$word" in -c) skip=yes ;; *) name=$word; break ;; esac
     done
     number=1
-    mkdir -p "$CALLS"
-    until mkdir "$CALLS/$name $number" 2>/dev/null; do number=$((number + 1)); done
+    test -d "$CALLS" || mkdir -p "$CALLS"
+    # Look first, without a process for each number; who is given it, only a folder that was not there can tell.
+    while test -d "$CALLS/$name $number" || ! mkdir "$CALLS/$name $number" 2>/dev/null; do number=$((number + 1)); done
     case "$DIE_AT" in
     "before git $name $number") kill -9 "$SUPERVISOR"; exit 1 ;;
     "during git $name $number") kill -9 "$SUPERVISOR" ;;
@@ -152,7 +153,7 @@ if [ "$PPID" = "$SUPERVISOR" ]; then
     "late git $name $number")
         # Git is slow, and comes to life only when the next supervisor has begun.
         kill -9 "$SUPERVISOR"
-        for _ in $(seq 3000); do test -e "$CALLS/go" && break; sleep 0.01; done ;;
+        for _ in $(seq 1000); do test -e "$CALLS/go" && break; sleep 0.03; done ;;
     esac
 fi
 exec {GIT} "$@"
@@ -446,13 +447,6 @@ def finished(started: "subprocess.Popen[str]") -> "subprocess.CompletedProcess[s
     """Wait for the end of a command."""
     out, err = started.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(started.args, started.returncode, out, err)
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.01)
 
 
 def _executable(path: Path, text: str) -> None:

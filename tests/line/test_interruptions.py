@@ -16,13 +16,13 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 from unstuck.decide.action import Accept, Escalate
+from unstuck.files.projections import Projections
 from unstuck.journal.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
-from unstuck.journal.projections import Projections
-from unstuck.journal.redact import redactor
-from unstuck.journal.run_state import RunState
-from unstuck.line.recorder import Recorder
+from unstuck.kit.recorder import Recorder
 from unstuck.plans.plan_file import OpenPlan, runnable_in
 from unstuck.process.ancestry import birth, host
+from unstuck.secrets.redact import redactor
+from unstuck.state.run_state import RunState
 from unstuck.testing import MemoryJournal
 
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.profile_files import profile
-from unstuck.journal.attempt import Ended
+from unstuck.decide.policy import profile
 from unstuck.journal.event import Decided, Request, RunEnded, SessionEnded
-from unstuck.journal.run_state import RunState, fold
-from unstuck.plans.plan import Check, Task
+from unstuck.outcome import Ended
+from unstuck.plans.plan import Task
+from unstuck.state.run_state import RunState, fold
 from unstuck.testing import MemoryJournal, Part, World
+from unstuck.verdict import Check
 
 GREEN = Part(work="right")
 RED = Part(work="wrong")

@@ -1,12 +1,14 @@
 """When a run stops, and when it does not: its own limit, verified work, repetition; never a claim or mere errors."""
 
 from dataclasses import replace
+from typing import Any
 
-from unstuck.decide.policy import Limits
-from unstuck.decide.profile_files import profile
-from unstuck.journal.attempt import Ended
-from unstuck.plans.plan import Check, Task
+from unstuck.decide.policy import Limits, profile
+from unstuck.kit.parts import NoRemedies
+from unstuck.outcome import Ended
+from unstuck.plans.plan import Task
 from unstuck.testing import MemoryJournal, Part, World
+from unstuck.verdict import Check
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))
 OTHER = Task(id="1.2", title="Two", checks=(Check(command="also"),))
@@ -74,3 +76,20 @@ def test_a_cut_charges_no_budget_of_any_kind() -> None:
             continue
     assert state.tasks["1.1"].status == "complete"
     assert state.tasks["1.1"].charged <= 1
+
+
+class Faulty(NoRemedies):
+    """Remedies that fail, whatever is asked of them."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise IndexError(f"nothing to {name}")
+
+
+def test_a_fault_of_ours_inside_of_a_remedy_is_told_and_ends_no_run() -> None:
+    world = World({"1.1": [Part(work="wrong"), Part(work="right")]})
+    state = world.run([TASK], remedies=Faulty())
+    assert state.tasks["1.1"].status == "complete"
+    for fault in ("relieve", "advise", "passed"):
+        assert any(
+            f"by a fault of unstuck: IndexError: nothing to {fault}" in note for note in state.tasks["1.1"].notes
+        )

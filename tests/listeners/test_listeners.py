@@ -14,10 +14,11 @@ from tests.project import LIMITS, Project
 
 from unstuck.config import NotifyConfig
 from unstuck.decide import Wait
-from unstuck.journal import Acted, AttemptStarted, Entry, Event, Options, RunStarted, RunState, fold
+from unstuck.journal import Acted, AttemptStarted, Entry, Event, Options, RunStarted
 from unstuck.listeners import Notifier
 from unstuck.plans import Task
 from unstuck.process import LocalProcesses
+from unstuck.state import RunState, fold
 
 
 class Receiver(ThreadingHTTPServer):

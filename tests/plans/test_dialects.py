@@ -172,7 +172,10 @@ def test_kiros_subtasks_are_the_tasks_and_optional_ones_are_left_out(tmp_path: P
         ("3.2", "Also there", False),
     ]
     assert plan.title == "Implementation Plan"
-    assert [concern.message for concern in plan.concerns] == ["Task 2.3 is optional and is left out."]
+    assert [concern.message for concern in plan.concerns] == [
+        "Task 2.3 is optional and is left out.",
+        "'- [ ] not numbered' is not read as a task.",
+    ]
     assert "_Requirements: 1.2_" in plan.tasks[2].body
     assert "2.3" not in plan.tasks[2].body
     assert "Notes" not in plan.tasks[-1].body

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.patience import wait_until
 
 import unstuck
-from unstuck.journal.attempt import Ended
+from unstuck.outcome import Ended
 from unstuck.ports import Command, TimeLimits
 from unstuck.process.leftovers import SHIMS
 from unstuck.process.processes import LocalProcesses
@@ -86,13 +86,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def await_true(fact: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SOON
-    while not fact():
-        assert time.monotonic() < deadline, "it did not come true"
-        threading.Event().wait(0.01)
 
 
 # --- how it ended ------------------------------------------------------------------------------------
@@ -270,10 +263,10 @@ def test_everything_is_gone_when_the_supervisor_is_killed(tmp_path: Path) -> Non
     )
     agent = [sys.executable, "-c", ESCAPE, str(tmp_path / "pid"), "stay"]
     with subprocess.Popen([sys.executable, "-c", supervisor, SOURCE, str(tmp_path), *agent]) as process:
-        await_true((tmp_path / "pid").exists)
+        wait_until((tmp_path / "pid").exists)
         process.kill()
     pid = int((tmp_path / "pid").read_text())
-    await_true(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
     assert not alive(pid)
 
 
@@ -374,7 +367,7 @@ def test_leftovers_are_found_by_the_exact_entry_in_their_environment(tmp_path: P
     ours = [subprocess.Popen(["sleep", "300"], env={"UNSTUCK_RUN": mark}, start_new_session=True) for _ in range(3)]
     other = subprocess.Popen(["sleep", "300"], env={"UNSTUCK_RUN": mark + "0", "X": f"UNSTUCK_RUN={mark}"})
     try:
-        await_true(lambda: all(b"sleep" in Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in (*ours, other)))
+        wait_until(lambda: all(b"sleep" in Path(f"/proc/{one.pid}/cmdline").read_bytes() for one in (*ours, other)))
         assert LocalProcesses().end_leftovers(f"UNSTUCK_RUN={mark}") == 3
         assert not any(alive(one.pid) for one in ours)
         assert alive(other.pid)
@@ -492,7 +485,7 @@ def test_what_a_lasting_command_starts_ends_with_the_supervisor(tmp_path: Path) 
     )
     assert done.returncode == -signal.SIGKILL
     pid = int((tmp_path / "pid").read_text())
-    await_true(lambda: not alive(pid))
+    wait_until(lambda: not alive(pid))
     assert not alive(pid)
 
 
@@ -504,7 +497,7 @@ def test_a_shim_that_waits_for_a_command_harms_nobody_whatever_becomes_of_it(
     check = Command(argv=("sh", "-c", "echo checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
     before = set(SHIMS)
     processes.expect(marks)
-    await_true(lambda: bool(SHIMS - before))
+    wait_until(lambda: bool(SHIMS - before))
     (waiting,) = SHIMS - before
     if number is not None:
         os.kill(waiting, number)

@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from unstuck.agents.claims import statement
 from unstuck.decide.amendments import read_request
-from unstuck.diagnosis.captured import advice, pivot
+from unstuck.decide.loops import pivot
+from unstuck.diagnosis.captured import advice
 from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.journal.attempt import Ended, Outcome
-from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.plans.plan import Check, Task
+from unstuck.outcome import Ended, Outcome
+from unstuck.plans.plan import Task
+from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.briefs import brief
+from unstuck.verdict import Check
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))
 CHECKS = (Check(command="pytest tests/test_parser.py"), Check(command="ruff check .", kind="lint"))
@@ -51,7 +53,7 @@ def test_a_first_brief_has_the_task_and_its_checks_and_nothing_of_the_past() -> 
     assert "Previous attempts" not in text
 
 
-def test_after_two_failures_the_hints_are_seed_000s() -> None:
+def test_after_two_failures_the_hints_are_auto_claudes() -> None:
     first = attempt(1, "Using async/await pattern", "Test failed: expected 200 got 404")
     second = attempt(2, "Using callback pattern", "Test failed: expected 200 got 500")
     text = told(first, second)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from unstuck.diagnosis.evidence import Evidence
 from unstuck.tools.roles import answers, role
 from unstuck.tools.shell import programs
 
@@ -31,11 +30,11 @@ from unstuck.tools.shell import programs
     ],
 )
 def test_the_last_program_that_has_a_use_decides(command: str, expected: str) -> None:
-    assert role(Evidence(command=command)) == expected
+    assert role(command) == expected
 
 
 def test_the_kind_of_our_own_check_says_it_better() -> None:
-    assert role(Evidence(command="./check.sh", check="lint")) == "lint"
+    assert role("./check.sh", check="lint") == "lint"
 
 
 def test_quoted_text_is_not_cut_into_commands() -> None:
@@ -61,4 +60,4 @@ def test_quoted_text_is_not_cut_into_commands() -> None:
     ],
 )
 def test_some_exit_codes_are_answers(command: str, code: int, expected: bool) -> None:
-    assert answers(Evidence(command=command, exit_code=code)) is expected
+    assert answers(command, "", code) is expected

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 from tests.sampling import some
 
+from unstuck.changes import Change
 from unstuck.verify.audit import accounted, audit, is_harmless
-from unstuck.verify.change import Change, is_judge, part_of
+from unstuck.verify.change import is_judge, part_of
 
 PY = """\
 import pytest

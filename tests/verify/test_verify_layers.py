@@ -3,10 +3,11 @@
 import pytest
 
 from unstuck.agents.claims import claim, statement
-from unstuck.decide.profile_files import profile
-from unstuck.journal.attempt import Ended
-from unstuck.plans.plan import Check, Task
+from unstuck.decide.policy import profile
+from unstuck.outcome import Ended
+from unstuck.plans.plan import Task
 from unstuck.testing import Part, World
+from unstuck.verdict import Check
 
 PHRASES = ("requires manual", "cannot be automated", "could not complete", "needs human", "manual intervention")
 

@@ -7,28 +7,26 @@ from typing import TYPE_CHECKING
 
 from unstuck.decide import Accept, Decision, Retry
 from unstuck.diagnosis import Failure, Kind
+from unstuck.files import journal_path
 from unstuck.git import find
 from unstuck.journal import (
     Acted,
     AttemptStarted,
-    CheckResult,
     Classified,
     Decided,
-    Ended,
     Event,
     Options,
-    Outcome,
     RunEnded,
     RunStarted,
     SessionEnded,
     SessionStarted,
     SqliteJournal,
-    Verdict,
     Verified,
     encode,
-    journal_path,
 )
+from unstuck.outcome import Ended, Outcome
 from unstuck.plans import Task
+from unstuck.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

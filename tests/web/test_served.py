@@ -148,7 +148,7 @@ def test_an_answer_goes_the_way_of_the_command(project: "Project") -> None:
         assert ask(verb="answer", text="write it down") == (200, "unstuck resume")
     project.script(_1_1=[[{"write": "a.txt"}]])
     assert project.unstuck("resume").code == 0
-    assert "asked to answer 1.1 write it down: done" in project.ask("log").out
+    assert "asked to answer 1.1 ('write it down'): done" in project.ask("log").out
     assert "write it down" in project.ask("show", "1.1", "--brief").out
 
 

@@ -11,6 +11,7 @@ from unstuck.agents.claims import last_question as last_question
 from unstuck.agents.claims import load_object as load_object
 from unstuck.agents.claims import missing_files as missing_files
 from unstuck.agents.claims import read_result as read_result
+from unstuck.agents.claims import says_done as says_done
 from unstuck.agents.claims import statement as statement
 from unstuck.agents.crew import Crew as Crew
 from unstuck.agents.crew import agent as agent
@@ -24,9 +25,6 @@ from unstuck.agents.manifests import Found as Found
 from unstuck.agents.manifests import agents_on_path as agents_on_path
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.manifests import survey as survey
+from unstuck.agents.reset_times import reset_time as reset_time
 from unstuck.agents.streams import gist as gist
 from unstuck.agents.streams import last_fault as last_fault
-from unstuck.agents.transcript import Claim as Claim
-from unstuck.agents.transcript import End as End
-from unstuck.agents.transcript import ToolCall as ToolCall
-from unstuck.agents.transcript import Usage as Usage

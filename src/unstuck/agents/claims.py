@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from unstuck.agents.transcript import Claim
-from unstuck.diagnosis import shown
-from unstuck.journal import Ended
+from unstuck.outcome import Claim, Ended, Outcome
+from unstuck.text import shown
 
 LONGEST_TEXT = 1_000_000
 """What an agent says of its work stands at the end of what it prints."""
@@ -121,11 +120,29 @@ def statement(text: str, task: str = "") -> Statement:
     )
 
 
+def says_done(outcome: Outcome) -> bool:
+    """Whether a claim of success was read in what the session said, and not only in its exit code."""
+    if outcome.claim != "done" or outcome.end == "done_claimed":
+        return outcome.claim == "done"
+    said = outcome.words
+    return statement(said).claim == "done" or any(
+        not re.search(_DENIED, said[max(0, found.start() - 40) : found.start()]) for found in _DONE.finditer(said)
+    )
+
+
 def last_question(text: str) -> str:
-    """Return the question that the agent ends with, in its own words; empty if it asks nothing."""
-    spoken = [line.strip() for _, line in _spoken(_lines(text)) if line.strip() and not _OURS.match(line)]
-    found = _QUESTION.search(spoken[-1]) if spoken else None
-    return found[0].strip(" *_`")[:FIELD_CHARS] if found else ""
+    """Return the question that the agent's last paragraph asks, in its own words; empty if it asks nothing.
+
+    One that is not the last sentence is asked if what follows waits for an answer, or if it is put to somebody and what
+    follows does not answer it.
+    """
+    spoken = [line.strip() for _, line in _spoken(_lines(text)) if not _OURS.match(line)]
+    paragraph = "\n".join(spoken).strip().rpartition("\n\n")[2][-FIELD_CHARS:]
+    for found in reversed(list(_QUESTION.finditer(paragraph))):
+        rest = paragraph[found.end() :]
+        if not rest or _WAITS.search(rest) or (_PUT.search(found[0]) and not _ANSWERS.search(rest)):
+            return found[0].strip(" *_`")
+    return ""
 
 
 def asks(text: str) -> str:
@@ -137,7 +154,17 @@ def asks(text: str) -> str:
 
 
 _OURS = re.compile(r"\s*(?:APPROACH|COST): ")
-_QUESTION = re.compile(r"(?:(?<=[.!?:] )|^)[^.!?]*(?:\.\w[^.!?]*)*\?[\s*_`)\"']*$")
+_QUESTION = re.compile(r"(?:(?<=[.!?:] )|^)[^.!?\n]*(?:\.\w[^.!?\n]*)*\?[*_`)\"']*(?:\s+|\Z)", re.MULTILINE)
+_WAITS = re.compile(r"(?i)\b(?:answer|reply|decision|go on|waiting|wait for|until you|without (?:you|that|this|it))\b")
+_PUT = re.compile(
+    r"(?i)\b(?:should|shall|may|must) (?:I|we|it|the)\b|\b(?:do|would|could|can) you\b|\byou (?:want|prefer)\b"
+)
+_ANSWERS = re.compile(
+    r"(?i)\bI(?: have|'ve|\u2019ve|'ll| will| went| chose| decided| used| took| picked| left| kept| did| made)\b|\bassum|\bfor now\b"
+)
+_DONE = re.compile(
+    r"(?i)(?:\b|_)(?:done|completed?|finished|implemented|fixed|works|ready)\b|\b(?:tests?|checks?) (?:now )?pass(?:es|ed)?\b"
+)
 _NEEDS = re.compile(
     r"(?i)\b(?:should|shall|may|can|could|must)\b|\bdo (?:you|I) (?:want|need|prefer|approve|agree|allow)\b|\bwould you\b"
     r"|\b(?:which|what|where|who|how|whose)\b|\b(?:permission|approv|confirm|allow|proceed|okay|ok)\w*\b|\bis (?:it|that|this)\b"

@@ -21,7 +21,7 @@ from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest
 from unstuck.agents.streams import gist
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage, Unavailable
-from unstuck.journal import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
+from unstuck.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
 from unstuck.plans import Plan
 from unstuck.ports import Agent, Assignment, Command, Dialogue
 

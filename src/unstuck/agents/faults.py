@@ -8,8 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from typing import Any, NamedTuple
 
-from unstuck.agents.transcript import End, Fault
-from unstuck.diagnosis import reset_time
+from unstuck.agents.reset_times import reset_time
+from unstuck.outcome import End, Fault
 from unstuck.shipped import shipped_toml
 
 LONGEST = 4_000

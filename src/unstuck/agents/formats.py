@@ -20,7 +20,7 @@ from unstuck.agents.streams import (
     read,
     text_of,
 )
-from unstuck.agents.transcript import End, Fault, Transcript
+from unstuck.outcome import End, Fault, Transcript
 from unstuck.shipped import shipped_toml
 
 

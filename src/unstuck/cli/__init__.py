@@ -14,7 +14,7 @@ import click
 
 from unstuck import __version__
 from unstuck.errors import NO_ROOM, UnstuckError, unwritable
-from unstuck.tell import visible
+from unstuck.text import visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

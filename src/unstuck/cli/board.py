@@ -25,9 +25,10 @@ from unstuck import compose
 from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
 from unstuck.compose import Watcher
-from unstuck.journal import AttemptStarted, Entry, RunState, TaskState
-from unstuck.line import blocked
-from unstuck.tell import WORDS, told, visible, waits
+from unstuck.journal import AttemptStarted, Entry
+from unstuck.state import RunState, TaskState, blocked
+from unstuck.tell import WORDS, told
+from unstuck.text import visible, waits
 
 LAST_EVENTS = 3
 FEWEST_ROWS = 3

@@ -59,7 +59,11 @@ def evidence_options(command: Callable[..., Any]) -> Any:
 @click.command()
 @evidence_options
 @click.option(
-    "--classifier", type=click.Choice(CLASSIFIERS), default="unstuck", help="Ours, or a predecessor's word for word."
+    "--classifier",
+    type=click.Choice(CLASSIFIERS),
+    default="unstuck",
+    metavar=f"[{'|'.join(CLASSIFIERS[:3])}]",
+    help="Ours, or a predecessor's word for word.",
 )
 def diagnose(*, file: str, given: Given, as_object: bool, jsonl: bool, classifier: str) -> None:
     """Say what went wrong, from the output in FILE or on standard input."""
@@ -151,11 +155,11 @@ def signal_name(name: str) -> str:
 def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
     if classifier == "unstuck":
         return as_json(open_rulebook().diagnose(evidence), evidence)
-    from unstuck.diagnosis import seed_001, seed_002  # noqa: PLC0415  # only on request
+    from unstuck.diagnosis import auto_claude_type, forgekeeper_category  # noqa: PLC0415  # only on request
 
     if classifier in {"auto-claude", "seed-002"}:
-        return {"schema": 1, "failed": True, "type": seed_002(f"{evidence.stdout}\n{evidence.stderr}")}
-    category, confidence = seed_001(evidence)
+        return {"schema": 1, "failed": True, "type": auto_claude_type(f"{evidence.stdout}\n{evidence.stderr}")}
+    category, confidence = forgekeeper_category(evidence)
     return {"schema": 1, "failed": True, "category": category, "confidence": round(confidence, 3)}
 
 

@@ -18,8 +18,8 @@ from unstuck.cli import render, run_option, say
 from unstuck.cli.render import Lines
 from unstuck.errors import BadUsage, Unavailable, with_extra
 from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
-from unstuck.journal import RunState
-from unstuck.tell import one_line
+from unstuck.state import RunState
+from unstuck.text import one_line
 
 if TYPE_CHECKING:
     from unstuck.fleet import Roster

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import click
 
 from unstuck.cli import say
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.line import Stopper
+    from unstuck.kit import Stopper
 
 LINE_CHARS = 300
 TITLE_CHARS = 56
@@ -124,7 +124,7 @@ def to_width(line: str) -> str:
 @contextmanager
 def ending_on_interrupt() -> Iterator["Stopper"]:
     """Let Ctrl-C end what runs in a slot, and then the command; give what stops it."""
-    from unstuck.line import Stopper  # noqa: PLC0415  # only who works in a slot loads it
+    from unstuck.kit import Stopper  # noqa: PLC0415  # only who works in a slot loads it
 
     stopper = Stopper(drain=0.0)
     before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))

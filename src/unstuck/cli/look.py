@@ -13,11 +13,13 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide import Policy, retell, rungs_of, stopping_point
+from unstuck.decide import Policy, rungs_of
 from unstuck.errors import BadUsage
-from unstuck.journal import Entry, iso, phase
-from unstuck.line import blocked
+from unstuck.files import phase
+from unstuck.journal import Entry
+from unstuck.state import blocked, retell, stopping_point
 from unstuck.tell import WORDS, action_text, causes, escalation, lineage_text, page_of, vouched, weighed_text
+from unstuck.text import iso
 
 FOLLOW_SECONDS = 0.5
 WATCH_SECONDS = 1.0

@@ -9,7 +9,8 @@ from unstuck import compose
 from unstuck.cli import say
 from unstuck.errors import BadUsage
 from unstuck.journal import Acted, Entry, Operated, Verb
-from unstuck.tell import one_line, sentence
+from unstuck.tell import sentence
+from unstuck.text import one_line
 
 task_argument = click.argument("task")
 LONGEST = 200
@@ -116,7 +117,10 @@ def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
     if isinstance(event, Acted):
         return f"Task {event.task} begins again with the work at {event.snapshot}; go on with: unstuck resume"
     told = f" ({sentence(event).removesuffix(': done')})" if event else ""
-    return f"Event {answer.undoes} is taken back{told}. See `unstuck status`."
+    anew = ""
+    if isinstance(event, Operated) and event.request.verb == "skip":
+        anew = f" Task {event.request.task} is open again, with fresh attempts and without its question."
+    return f"Event {answer.undoes} is taken back{told}.{anew} See `unstuck status`."
 
 
 def _ask(

@@ -14,11 +14,13 @@ from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans import NOT_TEXT, Check, Plan, Problem, Task, check, execution
-from unstuck.tell import counted, problems
+from unstuck.plans import NOT_TEXT, Plan, Problem, Task, check, execution
+from unstuck.tell import problems
+from unstuck.text import counted
+from unstuck.verdict import Check
 
 if TYPE_CHECKING:
-    from unstuck.line import Stopper
+    from unstuck.kit import Stopper
     from unstuck.plans import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {
@@ -45,19 +47,19 @@ def plan(
     if repair:
         return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
-    message = problems(document)
+    message, gates = problems(document), compose.gates(Path.cwd(), document.gates)
     if as_json:
-        say(json.dumps(_plan_object(document, valid=not message)))
+        say(json.dumps(_plan_object(document, gates, valid=not message)))
     if message:
         readable = not any(NOT_TEXT in one.message for one in document.problems)
         mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
         raise InvalidPlan(message, hint=f"{mend}Nothing was started.")
     if not as_json:
-        say(plan_lines(document, compose.gates(Path.cwd(), document.gates)))
+        say(plan_lines(document, gates))
     return None
 
 
-def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
+def _plan_object(document: Plan, gates: Sequence[Check], *, valid: bool) -> dict[str, Any]:
     order = execution(document) if valid else ()
     return {
         "schema": 1,
@@ -67,7 +69,7 @@ def _plan_object(document: Plan, *, valid: bool) -> dict[str, Any]:
         "tasks": [asdict(task) for task in document.tasks],
         "batches": [one.tasks for one in order],
         "execution": [asdict(one) for one in order],
-        "gates": [asdict(one) for one in document.gates],
+        "gates": [asdict(one) for one in gates],
         "concerns": [asdict(one) for one in document.concerns],
         "problems": [asdict(one) for one in check(document)],
     }

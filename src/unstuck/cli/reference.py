@@ -13,6 +13,7 @@ from click.shell_completion import get_completion_class
 from unstuck import compose
 from unstuck.cli import COMPLETE, json_option, say
 from unstuck.cli.fitting import cut
+from unstuck.config_file import meanings
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
 
@@ -66,21 +67,21 @@ def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     found = [one for one in compose.settings(Path.cwd()) if key is None or f"{one.key}.".startswith(f"{key}.")]
     if not found:
         raise BadUsage(f"There is no key {key!r}.", hint="See all of them: unstuck config")
-    meanings = compose.meanings() if key is not None or as_json else {}
+    known = meanings() if key is not None or as_json else {}
     if as_json:
-        say(json.dumps({"schema": 1, "settings": {one.key: _object(one, meanings) for one in found}}))
+        say(json.dumps({"schema": 1, "settings": {one.key: _object(one, known) for one in found}}))
         return
     written = [f"{one.key} = {_value(one.value)}" for one in found]
     longest = min(max(map(len, written)), WIDEST)
     for one, line in zip(found, written, strict=True):
         default = "" if one.source == compose.DEFAULT else f"; default {_value(one.default)}"
         say(f"{line:<{longest}}  # {one.source}{default}")
-        if meaning := meanings.get(one.key, ""):
+        if meaning := known.get(one.key, ""):
             say(f"    {meaning}")
 
 
-def _object(one: compose.Setting, meanings: Any) -> dict[str, Any]:
-    meaning = meanings.get(one.key) or meanings.get(one.key.partition(".")[0], "")
+def _object(one: compose.Setting, known: Any) -> dict[str, Any]:
+    meaning = known.get(one.key) or known.get(one.key.partition(".")[0], "")
     return {"value": one.value, "default": one.default, "source": one.source, "meaning": meaning}
 
 

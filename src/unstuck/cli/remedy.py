@@ -17,7 +17,7 @@ from unstuck.compose import NOTHING_FAILED, RemedyPlanner, judged, make_call, op
 from unstuck.diagnosis import Diagnosis
 from unstuck.errors import BadUsage
 from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
-from unstuck.tell import counted, one_line
+from unstuck.text import counted, one_line
 
 if TYPE_CHECKING:
     from unstuck.remedies import Walked

@@ -29,8 +29,10 @@ from unstuck.cli.fitting import (
 )
 from unstuck.compose import Used, View
 from unstuck.diagnosis import Kind
-from unstuck.journal import AttemptState, Classified, Entry, RunState, SessionStarted
-from unstuck.tell import WORDS, Row, Summary, adds, counted, lineage_text, question, sentence, vouched
+from unstuck.journal import Classified, Entry, SessionStarted
+from unstuck.state import AttemptState, RunState
+from unstuck.tell import WORDS, Row, Summary, adds, lineage_text, question, sentence, vouched
+from unstuck.text import counted
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -55,7 +57,7 @@ AGENT_CHARS = 24
 DETAIL_LINES, DETAIL_CHARS = 20, 300
 QUESTION_CHARS = 600
 GO_ON = "Then go on with: unstuck resume"
-SEED_WIDTH = 69
+BOX_WIDTH = 69
 NARROWEST = 40
 STATUS_ROOM = len(" complete  ")
 WITH_STATUS = re.compile(r"((?:Phase|Task) .*) \.\.\. (complete|FAILED|blocked)")
@@ -140,7 +142,7 @@ def story(view: View, name: str, used: Used) -> str:
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        commands = next_commands(name, checked=task.verdict is not None)[1:]
+        commands = next_commands(name, checked=task.acceptable)[1:]
         lines += ["", *_under("It waits for a person: ", asked), *more, *commands, GO_ON]
     return fitted(lines)
 
@@ -298,7 +300,7 @@ def halt_summary(lines: Sequence[str], width: int | None) -> str:
     command = max(columns(line) for line in lines if COMMAND_STEP.match(line)) + len("║    ║")
     if width is None or width < NARROWEST or command > width:
         return "\n".join(lines)
-    inner = min(width, max(SEED_WIDTH, command)) - 2
+    inner = min(width, max(BOX_WIDTH, command)) - 2
     edge, (title, _, *body) = "═" * inner, lines
     rows = (title.center(inner), *_body(body, inner), "")
     framed = [f"║{row}{' ' * max(inner - columns(row), 0)}║" for row in rows]

@@ -25,7 +25,9 @@ from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span, to_
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
 from unstuck.errors import BadUsage
-from unstuck.journal import RECOVERY, Entry, Options, RunResumed, RunState
+from unstuck.files import RECOVERY
+from unstuck.journal import Entry, Options, RunResumed
+from unstuck.state import RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
 SHOWN_FILES = 5

@@ -9,7 +9,7 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
 MISSING = 69
@@ -27,7 +27,8 @@ def init(*, force: bool, no_run: bool) -> None:
     say(written.text)
     for note in written.notes:
         say(f"Note: {plain(note)}", err=True)
-    say(f"Wrote {written.path}. Read it through and commit it, then: unstuck go 'What should be done'", err=True)
+    agent = "" if written.agents else " --agent 'COMMAND'"
+    say(f"Wrote {written.path}. Read it through and commit it, then: unstuck go 'What should be done'{agent}", err=True)
 
 
 @click.command()

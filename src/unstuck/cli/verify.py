@@ -10,7 +10,8 @@ import click
 from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
-from unstuck.journal import CheckResult, Verdict, check_object
+from unstuck.files import check_object
+from unstuck.verdict import CheckResult, Verdict
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}

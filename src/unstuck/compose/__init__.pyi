@@ -3,7 +3,6 @@ from unstuck.compose.by_hand import write_findings as write_findings
 from unstuck.compose.config_origins import DEFAULT as DEFAULT
 from unstuck.compose.config_origins import Setting as Setting
 from unstuck.compose.config_origins import config_schema as config_schema
-from unstuck.compose.config_origins import meanings as meanings
 from unstuck.compose.config_origins import settings as settings
 from unstuck.compose.doctor import examine as examine
 from unstuck.compose.drafting import Draft as Draft

@@ -19,15 +19,20 @@ from unstuck.config_file import read_config
 from unstuck.decide import Experience, profile
 from unstuck.diagnosis import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
+from unstuck.files import claimed
 from unstuck.git import GitWorkspace, Repository, find
-from unstuck.journal import GOAL, Entry, Event, RunState, TaskState, Verdict, claimed, redactor
-from unstuck.line import Here, Interrupted, Kit, Layout, Recorder, Stopper, timed
+from unstuck.journal import GOAL, Entry, Event
+from unstuck.kit import Interrupted, Kit, Layout, Memory, NoMemory, Recorder, Stopper, open_memory, timed
+from unstuck.line import Here
 from unstuck.orders import Subject
-from unstuck.plans import Check, Task
+from unstuck.plans import Task
 from unstuck.process import DiskFiles, LocalProcesses, SystemClock, put
+from unstuck.secrets import redactor
+from unstuck.state import RunState, TaskState
 from unstuck.tell import junit as junit_text
 from unstuck.tell import sarif_text
-from unstuck.verify import Memory, NoMemory, NotSetUp, Site, examine, open_memory
+from unstuck.verdict import Check, Verdict
+from unstuck.verify import NotSetUp, Site, examine
 
 FIRST_SLOT, SLOTS = 900, 8
 """Worktrees of their own, so that a run beside it is not disturbed."""

@@ -1,6 +1,5 @@
 """Edge: Every key of the configuration: its value, its default, where the value comes from, and what it means."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -8,13 +7,11 @@ from typing import Any
 
 from unstuck.agents import manifest
 from unstuck.config import Config
-from unstuck.config_file import read_config, written
+from unstuck.config_file import meanings, read_config, written
 from unstuck.errors import UnstuckError
 from unstuck.git import find
-from unstuck.shipped import pages
 
 DEFAULT = "default"
-ROW = re.compile(r"^\| `(?P<key>[\w.]+)` \| .*? \| (?P<meaning>.+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +34,6 @@ def settings(cwd: Path) -> tuple[Setting, ...]:
         Setting(key=key, value=value, default=default, source=path.name if _stands_in(content, key) else DEFAULT)
         for key, value, default in (*_keys(config, ours), *_agents(config, content))
     )
-
-
-def meanings() -> Mapping[str, str]:
-    """Return what each key means, as the page of the configuration has it."""
-    return {row["key"]: row["meaning"].replace("\\|", "|") for row in ROW.finditer(pages().get("configuration", ""))}
 
 
 def config_schema() -> dict[str, Any]:

@@ -22,11 +22,11 @@ from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import has_config, read_config
 from unstuck.errors import CannotWrite, GitFailed, UnstuckError
+from unstuck.files import journal_path
 from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
-from unstuck.journal import journal_path
-from unstuck.line import Interrupted, Kit, Stopper
+from unstuck.kit import Interrupted, Kit, Stopper
 from unstuck.process import inside, trouble
-from unstuck.tell import counted, one_line
+from unstuck.text import counted, one_line
 from unstuck.tools import BUILTINS, ci_commands, detect, drifted, parts, way_around, words
 from unstuck.verify import NotSetUp, Site
 

@@ -21,13 +21,16 @@ from unstuck.config_file import read_config
 from unstuck.diagnosis import Evidence, Kind
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git import find
-from unstuck.journal import CheckResult, Outcome
-from unstuck.line import Here, Interrupted, Kit, Stopper, timed
+from unstuck.kit import Interrupted, Kit, Stopper, open_memory, timed
+from unstuck.line import Here
 from unstuck.orders import SessionOrder
+from unstuck.outcome import Outcome
 from unstuck.ports import TimeLimits
 from unstuck.process import LARGEST, load, put, rewrite
-from unstuck.tell import draft_brief, one_line, repair_brief, shapes, visible
-from unstuck.verify import Site, check_on, diagnosed, open_memory
+from unstuck.tell import draft_brief, repair_brief, shapes
+from unstuck.text import one_line, visible
+from unstuck.verdict import CheckResult
+from unstuck.verify import Site, check_on, diagnosed
 
 ROUNDS = 3
 NAME = "draft"

@@ -26,8 +26,9 @@ from unstuck.decide import (
     task_sort,
 )
 from unstuck.errors import BadUsage, UnstuckError
+from unstuck.files import Store
 from unstuck.git import Repository, find, slots_folder
-from unstuck.journal import AttemptState, Options, Store, TaskState, fold
+from unstuck.journal import Options
 from unstuck.plans import Plan
 from unstuck.process import put
 from unstuck.remedies import (
@@ -40,6 +41,7 @@ from unstuck.remedies import (
     proposals,
     read_lessons,
 )
+from unstuck.state import AttemptState, TaskState, fold
 
 ASKING = (Escalate, Halt)
 MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)

@@ -9,18 +9,24 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents import ToolCall, gist, manifest, read_files
+from unstuck.agents import gist, manifest, read_files
 from unstuck.compose.stores import open_to_look
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage
+from unstuck.files import Store, claimed
 from unstuck.git import Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
-from unstuck.journal import AttemptState, Entry, RunState, Store, TaskState, claimed, encode, fold, redactor
-from unstuck.line import Layout, unfinished
+from unstuck.journal import Entry, encode
+from unstuck.kit import Layout
+from unstuck.line import unfinished
+from unstuck.outcome import ToolCall
 from unstuck.plans import named
 from unstuck.process import DiskFiles, Owner, put
-from unstuck.tell import Summary, one_line, pull_request, summary
+from unstuck.secrets import redactor
+from unstuck.state import AttemptState, RunState, TaskState, fold
+from unstuck.tell import Summary, pull_request, summary
+from unstuck.text import one_line
 
 TAIL_BYTES, DID_CHARS = 8192, 200
 FILE = "pull-request.md"

@@ -11,16 +11,19 @@ from pathlib import Path
 from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
 from unstuck.compose.stores import with_last_store, with_store
+from unstuck.compose.terms import resolved
 from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.decide import resolved
 from unstuck.errors import BadUsage, CannotWrite
+from unstuck.files import RECOVERY, Store, asked_by
 from unstuck.git import Repository, find
-from unstuck.journal import GOAL, RECOVERY, Options, RunState, Store, asked_by
-from unstuck.plans import Check, Insertion, Plan, Task, open_plan
+from unstuck.journal import GOAL, Options
+from unstuck.plans import Insertion, Plan, Task, open_plan
 from unstuck.ports import Clock, PlanFile
 from unstuck.process import load, put
-from unstuck.tell import one_line
+from unstuck.state import RunState
+from unstuck.text import one_line
+from unstuck.verdict import Check
 
 
 def open_run(

@@ -14,20 +14,21 @@ from typing import Any
 from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
 from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
-from unstuck.compose.terms import config_here, works_inside
+from unstuck.compose.terms import config_here, resolved, works_inside
 from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
-from unstuck.decide import resolved
 from unstuck.errors import BadUsage, Unavailable
+from unstuck.files import asked_by
 from unstuck.git import Repository, find
-from unstuck.journal import CheckResult, Options, asked_by
-from unstuck.line import Stopper
-from unstuck.plans import Check, CheckKind, open_plan
+from unstuck.journal import Options
+from unstuck.kit import Stopper, open_memory
+from unstuck.plans import open_plan
 from unstuck.process import put
-from unstuck.tell import counted, one_line
+from unstuck.text import counted, one_line
 from unstuck.tools import Proposal, Stack, detect, joined, with_ci
-from unstuck.verify import NotSetUp, Site, compare, evidence, hindered, on_base, open_memory, part_of
+from unstuck.verdict import Check, CheckKind, CheckResult
+from unstuck.verify import NotSetUp, Site, compare, evidence, hindered, on_base, part_of
 
 NAME = "init"
 """The name of the log."""
@@ -65,6 +66,8 @@ class FirstConfig:
     path: Path
     text: str
     notes: tuple[str, ...]
+    agents: tuple[str, ...]
+    """The known ones on PATH."""
 
 
 def write_first_config(
@@ -79,11 +82,12 @@ def write_first_config(
         raise BadUsage(f"{path} is there already.", hint=hint)
     stack = with_ci(detect(repository.root), repository.root)
     stack, gates = proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
-    text = config_text(agents_on_path(), stack, gates)
+    text = config_text(agents := agents_on_path(), stack, gates)
     if path.exists():
         path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
     put(path, text)
-    return FirstConfig(path=path, text=text, notes=stack.notes if _guards(proof) else (*stack.notes, NO_GUARD))
+    notes = stack.notes if _guards(proof) else (*stack.notes, NO_GUARD)
+    return FirstConfig(path=path, text=text, notes=notes, agents=agents)
 
 
 def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
@@ -152,7 +156,8 @@ def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[
         result = on_base(site, check, head)
         grade, says = _judged(site, check, result, head)
         if grade != USELESS and check.kind == "test" and _is_blind(site, check, result, head, nothing):
-            grade, says = USELESS, BLIND
+            red = f"it is red, also without the code of this repository: {_message(site, check, result)}"
+            grade, says = USELESS, BLIND if result.ended.ok else red
         tried.append((grade, FoundGate(kind=proposal.kind, line=line, says=says, kept=grade != USELESS)))
         if grade == GREEN:
             break
@@ -220,7 +225,7 @@ def _message(site: Site, check: Check, result: CheckResult) -> str:
 
 def config_text(agents: Sequence[str], stack: Stack, gates: Sequence[FoundGate]) -> str:
     """Return the text; what was not found, or cannot guard anything, stands there as a comment."""
-    lines = ["# How unstuck works on this repository. All keys: docs/reference/configuration.md", ""]
+    lines = ["# How unstuck works on this repository. All keys: unstuck docs configuration", ""]
     lines += [f"# On PATH: {', '.join(agents)}." if agents else "# No known agent was found on PATH."]
     lines += [
         f"# agent = [{_quoted(agents[0] if agents else 'mine')}]    # the first known agent on PATH is used without it",
@@ -240,7 +245,7 @@ def _gates(gates: Sequence[FoundGate]) -> list[str]:
     """Write each gate below what was seen of it."""
     lines: list[str] = []
     for check in joined([(gate.kind, gate.line) for gate in gates if gate.kept]):
-        lines += [f"# {gate.kind}: {gate.says}" for gate in gates if gate.kept and gate.kind == check.kind]
+        lines += dict.fromkeys(f"# {gate.kind}: {gate.says}" for gate in gates if gate.kept and gate.kind == check.kind)
         lines.append(f"{check.kind} = {_quoted(check.command)}")
     for gate in gates:
         if not gate.kept:

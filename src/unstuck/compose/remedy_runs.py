@@ -12,7 +12,6 @@ from unstuck.compose.remedying import RemedyPlanner, make_call, open_remedies, r
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.git import find
-from unstuck.journal import redactor
 from unstuck.ports import Fence, NoFence
 from unstuck.remedies import (
     Call,
@@ -32,7 +31,8 @@ from unstuck.remedies import (
     lessons_path,
     read_lessons,
 )
-from unstuck.tell import one_line
+from unstuck.secrets import redactor
+from unstuck.text import one_line
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unstuck import diagnosis, remedies
 from unstuck.diagnosis import Diagnosis, Evidence, Kind
 from unstuck.errors import BadUsage
+from unstuck.remedies import Risk
 
 if TYPE_CHECKING:
     from unstuck.remedies import Tool, Tried, Walked
@@ -22,7 +23,7 @@ STACKS = {
 """A file at the top → what the project is made of: the context in which experience counts."""
 Given = Collection[Any] | Mapping[str, Any] | None
 """Tools as a caller has them: names, name → schema, or definitions."""
-MOST_ADVISED: remedies.Risk = "caution"
+MOST_ADVISED: Risk = "caution"
 """An agent may be careful by itself; more than that is for those who allowed it."""
 TOOL_NAME = re.compile(r"[\w.:/-]{1,200}")
 CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
@@ -100,7 +101,7 @@ class RemedyPlanner(NamedTuple):
         self,
         plan: remedies.Plan,
         *,
-        allow: remedies.Risk | None = None,
+        allow: Risk | None = None,
         lent: "Mapping[str, Tool] | None" = None,
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":

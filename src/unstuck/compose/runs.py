@@ -14,43 +14,37 @@ from unstuck.agents import Crew, first_found, gather
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
-from unstuck.compose.terms import fence_of, gates_of, note_found, without_fence
+from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, without_fence
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Experience, Policy, policy_of
+from unstuck.decide import Experience, Policy
 from unstuck.diagnosis import catalog_guidance, open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned
-from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
-from unstuck.journal import (
+from unstuck.files import (
     RECOVERY,
     Adopted,
-    Entry,
     ExecutionLog,
-    Operated,
-    Options,
     Projections,
-    Request,
-    RunStarted,
-    RunState,
     Store,
-    Verb,
     adopt,
     asked_by,
     begin_anew,
     claimed,
-    fold,
     inherited,
     journal_path,
-    redactor,
     show_store,
     spec_folder,
 )
+from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
+from unstuck.journal import Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.secrets import redactor
+from unstuck.state import RunState, fold
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe, way_around
-from unstuck.verify import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
@@ -85,10 +79,10 @@ class Run:
     _open_journal: Callable[[Path], Store] | None = None
     _clock: Clock | None = None
     state: RunState = field(default_factory=RunState, init=False)
-    stopper: line.Stopper = field(init=False)
+    stopper: Stopper = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stopper = line.Stopper(self._config.limits.drain)
+        self.stopper = Stopper(self._config.limits.drain)
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -153,7 +147,7 @@ class Run:
         with self._journal() as journal:
             request = replace(
                 _request(verb, task, self._foreign(journal)),
-                text=line.redacted(text, redactor(os.environ)),
+                text=redacted(text, redactor(os.environ)),
                 shown=shown,
             )
             with journal.attended() as token:
@@ -265,13 +259,13 @@ class Run:
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
         fence = fence_of(config, repository)
-        kit = line.Kit(
+        kit = Kit(
             run=run,
-            record=line.Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
+            record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
             workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
             processes=LocalProcesses(),
             agents=agents,
-            tasks={task.id: line.timed(task, config.verify.timeout) for task in plan.tasks},
+            tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
             plan=self._plan_file,
             dispatch=line.Here,
             config=config,
@@ -310,8 +304,8 @@ class Run:
         )
 
     @property
-    def _layout(self) -> line.Layout:
-        return line.Layout(self._repository.root, self._repository.store)
+    def _layout(self) -> Layout:
+        return Layout(self._repository.root, self._repository.store)
 
     @property
     def _policy(self) -> Policy:
@@ -439,7 +433,7 @@ class Complaints:
 
 
 @contextmanager
-def listening(config: Config, layout: line.Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
+def listening(config: Config, layout: Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
     """Return the listeners; at the end, what they still have to send is sent. What nobody asks for is not loaded."""
     found: list[Listener] = [listeners.MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
     with ExitStack() as stack:

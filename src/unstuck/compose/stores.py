@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, Unavailable, unwritable, with_extra
+from unstuck.files import Store, journal_path
 from unstuck.git import Repository
-from unstuck.journal import SqliteJournal, Store, journal_path, open_to_write
+from unstuck.journal import SqliteJournal, open_to_write
 from unstuck.process import host
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
         return
     from unstuck.fleet import Far, Job, Office, PostgresJournal, Remote, Sheet, Shelf  # noqa: PLC0415  # an extra
     from unstuck.git import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
-    from unstuck.line import NoRemedies, redacted, settled  # noqa: PLC0415  # as above
+    from unstuck.kit import NoRemedies, redacted  # noqa: PLC0415  # as above
+    from unstuck.state import settled  # noqa: PLC0415  # as above
 
     kit = supervisor.kit
     assert isinstance(kit.workspace, GitWorkspace)

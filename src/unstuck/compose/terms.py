@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from unstuck import agents, decide, process
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, read_config
-from unstuck.errors import BadUsage, Unavailable, UnstuckError
+from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Repository, find, slots_folder
-from unstuck.plans import Check, Plan, open_plan, reviewed
+from unstuck.plans import Plan, open_plan, reviewed
 from unstuck.tools import detect, is_present
+from unstuck.verdict import Check
 
 if TYPE_CHECKING:
+    from unstuck.journal import Options, Settings
     from unstuck.ports import Fence, Purpose
 
 
@@ -40,9 +42,9 @@ def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
     """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
     try:
         root = find(cwd).root
-        return gates_of(read_config(root), root, wanted)
-    except UnstuckError:
+    except Unavailable:
         return tuple(wanted)
+    return gates_of(read_config(root), root, wanted)
 
 
 def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
@@ -128,3 +130,29 @@ def fenced(config: Config) -> "frozenset[Purpose]":
     around_checks = checks == "bwrap" or (checks == "auto" and mode == "bwrap")
     sessions: frozenset[Purpose] = frozenset() if mode == "none" else frozenset({"session"})
     return sessions | (frozenset({"check", "setup"}) if around_checks else frozenset())
+
+
+def resolved(options: "Options", config: Config, asked: "Settings") -> "Options":
+    """Write down what the profile says where the user said nothing; a profile that does not exist is refused here."""
+    policy = policy_of(options, config, asked)
+    return replace(
+        options,
+        on_stuck=policy.on_stuck,
+        max_attempts=policy.limits.attempts,
+        siblings_first=policy.siblings_first,
+        approve=config.approve.before,
+    )
+
+
+def policy_of(options: "Options", config: Config, asked: "Settings") -> decide.Policy:
+    """Return the run's profile with what the user said about it, and the plan's own state file."""
+    policy = decide.profile(options.profile, config.profiles)
+    limits = replace(policy.limits, **asked.limits)
+    if options.max_attempts:
+        limits = replace(limits, attempts=options.max_attempts)
+    return replace(
+        decide.limited(policy, limits),
+        on_stuck=options.on_stuck or policy.on_stuck,
+        land_unverified=config.verify.unverified == "land",
+        quota=options.quota,
+    )

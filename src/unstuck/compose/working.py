@@ -18,11 +18,11 @@ from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.git import Git, GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
-from unstuck.journal import RunState, redactor
-from unstuck.line import Kit, Recorder, timed
+from unstuck.kit import Kit, NoMemory, Recorder, open_memory, timed
 from unstuck.ports import Agent
 from unstuck.process import LocalProcesses
-from unstuck.verify import NoMemory, open_memory
+from unstuck.secrets import redactor
+from unstuck.state import RunState
 
 if TYPE_CHECKING:
     from unstuck.fleet import Fleet, PostgresJournal, Roster, Sheet, Worker

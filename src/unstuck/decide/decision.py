@@ -10,7 +10,7 @@ from unstuck.decide.experience import PRICED, Experience, Weighed, weigh
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
-from unstuck.tell import THE_END_OF
+from unstuck.text import THE_END_OF
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()

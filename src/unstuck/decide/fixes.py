@@ -9,14 +9,14 @@ from unstuck.decide.policy import Limits
 from unstuck.diagnosis import Kind
 from unstuck.plans import Task, raw_fields
 from unstuck.shipped import shipped_toml
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 SUMMARY_CHARS = 50
 ERROR_CHARS = 300
 NO_FILES = "Same directory as original"
 NO_VERIFY = "echo 'Verify manually'"
 """Smart-ralph's text; it always passes, so no reader of ours takes it for a check: such a task is unverified."""
-SEED_SCOPE = "recovery"
+USUAL_SCOPE = "recovery"
 NO_TYPE = "error"
 
 COUNT, DEPTH, BUDGET, CIRCULAR = "fix-count", "fix-depth", "fix-budget", "circular_fix[end]"
@@ -114,7 +114,7 @@ def harmless(text: str, limit: int) -> str:
 def commit_scope(subject: str) -> str:
     """Return the scope of a conventional subject: `feat(parser): …` → parser."""
     found = re.match(r"[a-z]+\(([\w./-]{1,40})\)!?:", subject.strip())
-    return found[1] if found else SEED_SCOPE
+    return found[1] if found else USUAL_SCOPE
 
 
 def error_type(error: str, kind: Kind | None) -> str:

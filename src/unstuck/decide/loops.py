@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import pairwise, takewhile
 from typing import Literal
 
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 Sort = Literal["same_tree", "same_diff", "reverted", "no_change", "repeated_approach", "same_failure", "not_converging"]
 
@@ -208,14 +208,21 @@ def _digest(lines: Iterable[str]) -> str:
 def _no_change(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
     if not _idle(current):
         return None
+    work = next((one for one in reversed(past) if one.tree == current.tree and _worked(one)), None)
+    said = f"added nothing to what attempt {work.attempt} left" if work else "changed nothing"
     if idle := list(takewhile(_idle, reversed(past))):
-        return _signal("no_change", Strength.CERTAIN, current, "changed nothing, and neither did", idle[::-1])
-    sentence = f"Attempt {current.attempt} changed nothing."
+        return _signal("no_change", Strength.CERTAIN, current, f"{said}, and neither did", idle[::-1])
+    sentence = f"Attempt {current.attempt} {said}."
     return Signal(sort="no_change", strength=Strength.WEAK, sentence=sentence, attempts=())
 
 
 def _idle(one: Footprint) -> bool:
     return bool(one.tree) and one.tree == one.start
+
+
+def _worked(one: Footprint) -> bool:
+    """Whether it is known to have changed something."""
+    return bool(one.changes or (one.start and one.start != one.tree))
 
 
 def _same_tree(current: Footprint, past: Sequence[Footprint]) -> Signal | None:
@@ -362,3 +369,19 @@ def stalled(states: Sequence[str], beats: int = 5) -> bool:
     """Tell whether nothing changed over the last heartbeats, given the state at each."""
     last = states[-beats:]
     return len(last) == beats and len(set(last)) == 1
+
+
+PIVOT_WORDS, PIVOT_AFTER = 5, 2
+
+
+def pivot(approaches: Sequence[str], about: str = "") -> tuple[str, ...]:
+    """Return the words that failed approaches share: the next one should do without them.
+
+    `about` is the task's own text: its words name what is to be done, and cannot be done without.
+    """
+    theirs = words(about)
+    counts = Counter(
+        word for approach in approaches if meaningful(approach) for word in words(approach) - FILLERS - theirs
+    )
+    shared = sorted((-count, word) for word, count in counts.items() if count >= PIVOT_AFTER)  # a set has no order
+    return tuple(word for _, word in shared)[:PIVOT_WORDS]

@@ -1,19 +1,23 @@
 """The recovery table: a ladder of rungs for each way to fail; past the last rung a person is asked."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from math import inf
 from typing import Any, Literal, get_args
 
 from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.errors import BadUsage
+from unstuck.shipped import shipped
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
 Classifier = Literal["unstuck", "auto-claude", "seed-002"]
-"""Who says what a failure is: our rules, or Auto-Claude's word lists, which its document numbered 002 among the seeds."""
+"""Who says what a failure is: our rules, or Auto-Claude's word lists, under either of their names."""
 Quota = Literal["wait", "switch", "exit"]
 """What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
 
@@ -239,3 +243,48 @@ def at_rest(failure: Failure, trips: int, at: float) -> Breaker:
     """Set an agent to rest: for a time that doubles with every trip, or until the stated reset if that is later."""
     rest = at + min(REST_SECONDS * 2.0 ** (trips - 1), LONGEST_REST)
     return Breaker(kind=failure.kind, task="", until=max(rest, failure.resets_at or 0.0))
+
+
+# --- the profiles: those of the catalogue, and the user's own in the same shape ------------------------------------
+
+
+def profiles(own: Mapping[str, Any] | None = None) -> dict[str, Policy]:
+    """Return all profiles by name; a profile of the user's may begin as another one, named by `like`."""
+    tables = _catalog()
+    hints = tables["hints"]
+    found = {name: parse(name, table, hints) for name, table in tables.items() if name != "hints"}
+    for name, table in (own or {}).items():
+        try:
+            found[name] = parse(name, _based(table, tables), hints)
+        except BadPolicy as error:
+            raise BadUsage(
+                f"The configuration's {error}.", hint="See the profiles and their form: unstuck policy"
+            ) from error
+    return found
+
+
+def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
+    """Return one profile, or say which there are."""
+    found = profiles(own)
+    if name not in found:
+        raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(found)}.")
+    return found[name]
+
+
+def _based(table: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay the user's table over the one that it names; a ladder of the user's replaces the other's for the same values."""
+    mine = {key: value for key, value in table.items() if key != "like"}
+    if "like" not in table:
+        return mine
+    if table["like"] not in tables or table["like"] == "hints":
+        raise BadPolicy(f"profile is like {table['like']!r}, which is none")
+    base = tables[table["like"]]
+    own = mine.get("ladder", [])
+    taken = {value for entry in own for value in entry.get("of", ())}
+    rest = [{**entry, "of": [value for value in entry["of"] if value not in taken]} for entry in base["ladder"]]
+    return {**base, **mine, "limits": {**base.get("limits", {}), **mine.get("limits", {})}, "ladder": [*own, *rest]}
+
+
+@cache
+def _catalog() -> dict[str, Any]:
+    return tomllib.loads(shipped("policies.toml"))

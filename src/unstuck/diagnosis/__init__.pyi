@@ -2,7 +2,6 @@ from unstuck.diagnosis.captured import advice as advice
 from unstuck.diagnosis.captured import capture as capture
 from unstuck.diagnosis.captured import headline as headline
 from unstuck.diagnosis.captured import phase_type as phase_type
-from unstuck.diagnosis.captured import pivot as pivot
 from unstuck.diagnosis.captured import said as said
 from unstuck.diagnosis.classifying import FAULTS as FAULTS
 from unstuck.diagnosis.classifying import classify as classify
@@ -16,18 +15,16 @@ from unstuck.diagnosis.classifying import result_of as result_of
 from unstuck.diagnosis.classifying import set_up_failed as set_up_failed
 from unstuck.diagnosis.evidence import Evidence as Evidence
 from unstuck.diagnosis.evidence import Hit as Hit
-from unstuck.diagnosis.evidence import shown as shown
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
+from unstuck.diagnosis.keyword_lists import auto_claude_type as auto_claude_type
 from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists
-from unstuck.diagnosis.keyword_lists import seed_001 as seed_001
-from unstuck.diagnosis.keyword_lists import seed_002 as seed_002
+from unstuck.diagnosis.keyword_lists import forgekeeper_category as forgekeeper_category
 from unstuck.diagnosis.kinds import AGENT_DOWN as AGENT_DOWN
 from unstuck.diagnosis.kinds import KINDS as KINDS
 from unstuck.diagnosis.kinds import Blame as Blame
 from unstuck.diagnosis.kinds import Failure as Failure
 from unstuck.diagnosis.kinds import Judged as Judged
 from unstuck.diagnosis.kinds import Kind as Kind
-from unstuck.diagnosis.kinds import Touch as Touch
 from unstuck.diagnosis.missing import is_own_module as is_own_module
 from unstuck.diagnosis.missing import is_unwritten as is_unwritten
 from unstuck.diagnosis.missing import reason as reason
@@ -35,7 +32,6 @@ from unstuck.diagnosis.reading import FailedTest as FailedTest
 from unstuck.diagnosis.reading import Finding as Finding
 from unstuck.diagnosis.reading import Reading as Reading
 from unstuck.diagnosis.reading import read as read
-from unstuck.diagnosis.reset_times import reset_time as reset_time
 from unstuck.diagnosis.rule_files import catalog_guidance as catalog_guidance
 from unstuck.diagnosis.rulebook import as_json as as_json
 from unstuck.diagnosis.rulebook import diagnose as diagnose

@@ -1,18 +1,17 @@
 """What is worth keeping of a failure and telling of it: counts, files and messages by autobuild's type, advice, words to leave alone."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unstuck.agents import Result, Unreadable
-from unstuck.decide import FILLERS, meaningful, words
 from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.kinds import KINDS, Failure
 from unstuck.diagnosis.reading import Finding, error_of, read
-from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.plans import Check, CheckKind, Task
-from unstuck.tell import one_line
+from unstuck.outcome import Ended, Outcome
+from unstuck.plans import Task
+from unstuck.text import one_line
+from unstuck.verdict import Check, CheckKind, Verdict
 
 MOST = 20
 SAID_CHARS = 160
@@ -148,7 +147,6 @@ def _last_line(ended: Ended) -> str:
 
 
 BLANK = re.compile(r"\{([A-Z_]+)\}")
-PIVOT_WORDS, PIVOT_AFTER = 5, 2
 
 FIXING: Mapping[str, str] = {
     "ruff check": "ruff check --fix",
@@ -168,19 +166,6 @@ def advice(failure: Failure, task: Task, checks: Sequence[Check], texts: Mapping
     lines = texts.get(failure.kind, "").splitlines()
     filled = [_filled(line, _blanks(failure, task, checks)) for line in lines]
     return "\n".join(line for line in filled if line)
-
-
-def pivot(approaches: Sequence[str], about: str = "") -> tuple[str, ...]:
-    """Return the words that failed approaches share: the next one should do without them.
-
-    `about` is the task's own text: its words name what is to be done, and cannot be done without.
-    """
-    theirs = words(about)
-    counts = Counter(
-        word for approach in approaches if meaningful(approach) for word in words(approach) - FILLERS - theirs
-    )
-    shared = sorted((-count, word) for word, count in counts.items() if count >= PIVOT_AFTER)  # a set has no order
-    return tuple(word for _, word in shared)[:PIVOT_WORDS]
 
 
 def _blanks(failure: Failure, task: Task, checks: Sequence[Check]) -> dict[str, str]:

@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
-from unstuck.diagnosis.evidence import Evidence, shown
+from unstuck.changes import Touch
+from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind, Touch
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 from unstuck.diagnosis.reading import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
-from unstuck.journal import ENDED_BY_US, CheckResult, Ended, Ending, Outcome, Remark, Verdict
-from unstuck.plans import CheckKind
-from unstuck.tell import one_line
+from unstuck.outcome import ENDED_BY_US, Ended, Ending, Outcome
+from unstuck.text import one_line, shown
 from unstuck.tools import checking_form, parts
+from unstuck.verdict import CheckKind, CheckResult, Remark, Verdict
 
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300

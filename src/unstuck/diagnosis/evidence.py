@@ -1,15 +1,14 @@
 """What is known about a command that ended, and its output made readable: no colours, bars or control bytes; numbering is kept."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from unstuck.tell import ESCAPES
+from unstuck.text import clean
 
 if TYPE_CHECKING:
-    from unstuck.plans import CheckKind
+    from unstuck.verdict import CheckKind
 
 
 NO_GROUPS: Mapping[str, str] = MappingProxyType({})
@@ -54,12 +53,6 @@ class Hit(NamedTuple):
     groups: Mapping[str, str] = NO_GROUPS
 
 
-LONGEST = 1 << 16
-LINE_HEAD, LINE_TAIL = 1500, 500
-"""A longer line is cut in its middle: no rule needs more, and one line must not stall a scan."""
-
-CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
-OVERSTRUCK = "[^\b]\b"
 PLAIN = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4"), "'"),
     **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\u300c\u300d"), '"'),
@@ -81,44 +74,8 @@ def lines(evidence: Evidence) -> tuple[Line, ...]:
     return (*out, *(Line(number, text, "stderr") for number, text in enumerate(clean(evidence.stderr), start)))
 
 
-def clean(text: str) -> list[str]:
-    """Split into lines as a terminal would show them."""
-    if not text:
-        return []
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    found = [line if len(line) <= LONGEST else f"{line[:LONGEST]}{line[-LONGEST:]}" for line in text.split("\n")]
-    if not found[-1]:
-        found.pop()
-    if "\x1b" in text:
-        found = [ESCAPES.sub("", line) if "\x1b" in line else line for line in found]
-    if "\b" in text:
-        found = [re.sub(OVERSTRUCK, "", line) for line in found]
-    if "\r" in text:
-        found = [_overwritten(line) if "\r" in line else line for line in found]
-    if not all(line.isascii() and line.isprintable() for line in found):  # else no pattern, which is slow to compile
-        controls = re.compile(CONTROLS)
-        found = [controls.sub("", line) for line in found]
-    return [line if len(line) <= LINE_HEAD + LINE_TAIL else _cut(line) for line in found]
-
-
-def shown(text: str) -> str:
-    """Return the text as a terminal would show it."""
-    return "\n".join(clean(text))
-
-
 def plain(line: str) -> str:
     """Return the line as rules see it: no indentation, ASCII quotes."""
     if not line.isascii() or "`" in line:
         line = line.translate(PLAIN)
     return line.strip()
-
-
-def _overwritten(line: str) -> str:
-    """Keep what a terminal shows at the end: the last stretch that is not blank."""
-    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
-
-
-def _cut(line: str) -> str:
-    line = line.strip()
-    return line if len(line) <= LINE_HEAD + LINE_TAIL else f"{line[:LINE_HEAD]} … {line[-LINE_TAIL:]}"

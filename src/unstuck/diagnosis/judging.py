@@ -13,7 +13,7 @@ from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
 from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
-from unstuck.tell import one_line
+from unstuck.text import one_line
 from unstuck.tools import Role, answers, parts, programs, role
 
 MESSAGE_CHARS = 300
@@ -199,7 +199,7 @@ def diagnose(
     evidence: Evidence, lines: Sequence[Line], hits: Sequence[Hit], rules: Mapping[str, Rule]
 ) -> Diagnosis | None:
     """Say what went wrong, or None if nothing did. `hits` are what a scan of `lines` found."""
-    for_what = role(evidence)
+    for_what = role(evidence.command, evidence.tool, evidence.check)
     found = holding(evidence, lines, hits, rules)
     votes = _votes(
         found, _noisy(lines, found, rules), _reported(evidence, lines, found, for_what, rules), for_what, rules
@@ -380,7 +380,11 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
         succeeded = [hit.line for hit in hits if rules[hit.rule].proves == "success"]
         failed = [vote.hit.line for vote in votes if vote.hit and vote.weight >= TEXT_ALONE]
         return heaviest < TEXT_ALONE or bool(succeeded and max(succeeded) > max(failed) and heaviest < 90)  # noqa: PLR2004
-    return heaviest < TEXT_ALONE and answers(evidence) and not evidence.stderr.strip()
+    return (
+        heaviest < TEXT_ALONE
+        and answers(evidence.command, evidence.tool, evidence.exit_code)
+        and not evidence.stderr.strip()
+    )
 
 
 def _despite_zero(vote: Vote, evidence: Evidence, rules: Mapping[str, Rule]) -> bool:

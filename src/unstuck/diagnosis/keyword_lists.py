@@ -7,7 +7,7 @@ from dataclasses import replace
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 
-SEED_002: Mapping[str, Sequence[str]] = {
+AUTO_CLAUDE: Mapping[str, Sequence[str]] = {
     "BROKEN_BUILD": (
         "syntax error", "compilation error", "module not found", "import error", "cannot find module",
         "unexpected token", "indentation error", "parse error",
@@ -29,7 +29,7 @@ NOT_READ_FROM_TEXT = frozenset(
 )
 """What a history, a limit or our own stop says: no word list knows better."""
 
-SEED_001: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
+FORGEKEEPER: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
     ("command_not_found", 0.95, (("code", "127"), ("stderr", "command not found|not found"), ("stderr", "bash:.*not found"),
                                  ("stderr", "sh:.*not found"), ("message", "bash error.*not found"))),
     ("tool_not_found", 1.0, (("message", "Unknown tool"), ("message", "Tool not found"), ("message", "not in allowlist"))),
@@ -48,10 +48,10 @@ SEED_001: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
 UNKNOWN_CONFIDENCE = 0.3
 
 
-def seed_002(text: str) -> str:
+def auto_claude_type(text: str) -> str:
     """Return Auto-Claude's type of an error text."""
     lower = text.lower()
-    for kind, indicators in SEED_002.items():
+    for kind, indicators in AUTO_CLAUDE.items():
         if any(indicator in lower for indicator in indicators):
             return kind
     return "UNKNOWN"
@@ -59,13 +59,13 @@ def seed_002(text: str) -> str:
 
 def by_word_lists(failure: Failure) -> Failure:
     """Judge a failure as Auto-Claude would, by the words of its output alone."""
-    said = seed_002(failure.detail or failure.summary)
+    said = auto_claude_type(failure.detail or failure.summary)
     if failure.kind in NOT_READ_FROM_TEXT or KINDS[failure.kind].type == said:
         return failure
     return replace(failure, kind=STANDS_FOR[said])
 
 
-def seed_001(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[str, float]:
+def forgekeeper_category(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[str, float]:
     """Return forgekeeper's category and its confidence: the base times the share of the listed patterns that match."""
     fields = {
         "code": code or ("" if evidence.exit_code is None else str(evidence.exit_code)),
@@ -74,7 +74,7 @@ def seed_001(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[
         "signal": evidence.signal and f"SIG{evidence.signal.removeprefix('SIG')}",
     }
     best = ("unknown", UNKNOWN_CONFIDENCE)
-    for category, base, patterns in SEED_001:
+    for category, base, patterns in FORGEKEEPER:
         matched = sum(_matches(where, pattern, fields[where]) for where, pattern in patterns)
         confidence = base * matched / len(patterns)
         if confidence > best[1] or (best[0] == "unknown" and matched and confidence == best[1]):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from unstuck.changes import Touch
+
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
 Severity = Literal["recoverable", "user_action_required", "fatal"]
 """forgekeeper: can a tool recover, must a person act, or can nothing go on?"""
@@ -227,18 +229,6 @@ class Judged:
 
 AGENT_DOWN = frozenset({kind for kind, facts in KINDS.items() if facts.blame == "provider"} | {Kind.AGENT_MISSING})
 """Faults that every task of the same agent would meet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touch:
-    """What one side of a conflict did to a file, in the lines of the commit that both began with."""
-
-    task: str
-    """Empty for a commit of the user's."""
-    file: str
-    how: Literal["created", "modified", "deleted"]
-    first: int = 0
-    last: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

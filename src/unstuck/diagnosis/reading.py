@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from unstuck.diagnosis.evidence import clean
 from unstuck.shipped import shipped_table
-from unstuck.tell import one_line
+from unstuck.text import clean, one_line
 
 MESSAGE_CHARS = 300
 MOST_LINES = 12

@@ -12,12 +12,14 @@ from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
-from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line import Here, Interrupted, Kit, OneTask, redacted
+from unstuck.kit import Interrupted, Kit, OneTask, redacted
+from unstuck.line import Here
 from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.outcome import Ended, Outcome
 from unstuck.plans import Task
 from unstuck.ports import Stop
-from unstuck.tell import one_line
+from unstuck.text import one_line
+from unstuck.verdict import Verdict
 from unstuck.verify import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from unstuck.errors import GitFailed, OwnershipLost
 from unstuck.git import Git, GitWorkspace, Identity, make_commit
-from unstuck.journal import RunState
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
-from unstuck.tell import one_line
+from unstuck.state import RunState
+from unstuck.text import one_line
 
 HERE = "refs/unstuck/fleet/"
 """Where what came from the remote is held in a repository of ours."""

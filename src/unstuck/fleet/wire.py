@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 from unstuck.config import Config
 from unstuck.diagnosis import Failure
 from unstuck.errors import Unavailable
-from unstuck.journal import Ended, Verdict
 from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.plans import Check
+from unstuck.outcome import Ended
+from unstuck.verdict import Check, Verdict
 
 T = TypeVar("T")
 STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")

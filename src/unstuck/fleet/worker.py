@@ -16,11 +16,13 @@ from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
-from unstuck.journal import Ended, Outcome, Redactor
-from unstuck.line import Here, Interrupted, Kit, OneTask, redacted
+from unstuck.kit import Interrupted, Kit, OneTask, redacted
+from unstuck.line import Here
 from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.outcome import Ended, Outcome
 from unstuck.ports import Stop
-from unstuck.tell import counted, one_line
+from unstuck.secrets import Redactor
+from unstuck.text import counted, one_line
 from unstuck.verify import NotSetUp
 
 BEATS = 4

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unstuck.diagnosis import Touch
+from unstuck.changes import Changes, Touch
 from unstuck.git.command import Git
-from unstuck.journal import Changes
 
 if TYPE_CHECKING:
-    from unstuck.verify import Change
+    from unstuck.changes import Change
 
 LARGEST = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""
@@ -57,7 +56,7 @@ def rows(told: Sequence[str]) -> Iterator[Row]:
 
 def changes(git: Git, found: Sequence[Row]) -> "tuple[Change, ...]":
     """Return every path in which two trees differ, with its texts; a rename is one path gone and another one new."""
-    from unstuck.verify import Change  # noqa: PLC0415  # heavy, and needed only where something changed
+    from unstuck.changes import Change  # noqa: PLC0415  # heavy, and needed only where something changed
 
     blobs = _read(git, [blob for row in found for mode, blob in row.sides if mode not in (GONE, GITLINK)])
     return tuple(

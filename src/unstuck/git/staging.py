@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from unstuck.changes import NEVER_LANDS, Changes
 from unstuck.errors import GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
@@ -18,7 +19,6 @@ from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_
 from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
 from unstuck.git.slots import Slot
-from unstuck.journal import NEVER_LANDS, Changes
 from unstuck.ports import Snapshot, Tree
 
 LINK = "120000"

@@ -7,18 +7,17 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from unstuck.diagnosis import Touch
+from unstuck.changes import Changes, Touch
 from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
 from unstuck.git.furnishing import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.slots import DURABLE, Place, Slot
-from unstuck.journal import Changes
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
 
 if TYPE_CHECKING:
-    from unstuck.verify import Change
+    from unstuck.changes import Change
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""

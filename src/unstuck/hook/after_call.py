@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from unstuck.hook.circles import Memory, Proposed, digest, failure_of, nudge, repeated, same_failure, undone
 from unstuck.hook.heard import Heard
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 if TYPE_CHECKING:
     from unstuck.diagnosis import Diagnosis
@@ -71,7 +71,7 @@ def _failure(heard: Heard) -> "Diagnosis | None":
         tool="" if heard.command else heard.tool,
         command=heard.command,
     )
-    if heard.moment == "after" and heard.agent == "claude" and not role(evidence):
+    if heard.moment == "after" and heard.agent == "claude" and not role(heard.command):
         return None  # it ended well, and what `cat` prints is no news of a failure
     return open_rulebook(Path(heard.cwd or ".")).diagnose(evidence)
 
@@ -81,7 +81,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     if heard.command:
         from unstuck.tools import role  # noqa: PLC0415  # only after a failure
 
-        if role(found.evidence):
+        if role(heard.command):
             memory.red.pop(check := one_line(heard.command, 160), None)
             memory.red[check] = one_line(found.message or str(found.kind), 160)
     name = f"{found.kind} {digest(''.join(char for char in found.message if not char.isdigit()))}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from unstuck.hook.heard import Heard
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 CALLS, FAILURES, FILES, STATES, TOLD, OPEN = 12, 8, 20, 8, 50, 10
 """How many of each are remembered: enough for every streak that is looked for, and never more."""

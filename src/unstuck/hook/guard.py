@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from unstuck.hook.heads import concerned, root_of
 from unstuck.hook.heard import Heard
-from unstuck.tell import one_line
+from unstuck.text import one_line
 from unstuck.tools import parts, unwrapped, words
 
 if TYPE_CHECKING:

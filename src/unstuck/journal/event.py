@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from unstuck.changes import Changes
 from unstuck.decide import Action, Decision, OnStuck, Quota
 from unstuck.diagnosis import Failure
 from unstuck.errors import JournalDamaged
-from unstuck.journal.attempt import Changes, Outcome, Verdict
+from unstuck.outcome import Outcome
 from unstuck.plans import Task
+from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -183,10 +185,6 @@ class Inherited:
     tasks: tuple[PastTask, ...]
     commits: tuple[PastCommit, ...]
     type: Literal["inherited"] = "inherited"
-
-
-NEVER_LANDS = "never lands"
-"""Stands in notes about work that the user's repository cannot take: the summary tells them, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,11 @@ from unstuck.decide import (
     Rollback,
     Switch,
     Wait,
-    circling,
     fix_block,
 )
 from unstuck.diagnosis import Diagnosis, Evidence, Judged, Kind
 from unstuck.errors import BadUsage
-from unstuck.journal import AttemptState, TaskState
+from unstuck.state import AttemptState, TaskState, circling
 from unstuck.tell import hints
 
 if TYPE_CHECKING:

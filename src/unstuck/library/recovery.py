@@ -13,40 +13,38 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from unstuck.compose import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
-from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block, footprint, history
+from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block
 from unstuck.decide import profile as named_profile
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook, shown
+from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.journal import (
     Acted,
     AttemptStarted,
     Classified,
     Decided,
-    Ended,
     Entry,
     Event,
     Noted,
     Operated,
     Options,
-    Outcome,
     PlanChanged,
     Request,
     RunStarted,
-    RunState,
     SessionEnded,
     SessionStarted,
-    TaskState,
-    Verdict,
     Verified,
     decode,
     encode,
-    redactor,
 )
 from unstuck.library.counsel import Advice, Attempt, Past, advice, past
-from unstuck.line import Stage
+from unstuck.outcome import Ended, Outcome
 from unstuck.plans import TASK_ID, Task
 from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, lessons_path, plan_json, read_lessons
-from unstuck.tell import escalation, hints, one_line
+from unstuck.secrets import redactor
+from unstuck.state import RunState, Stage, TaskState, footprint, history
+from unstuck.tell import escalation, hints
+from unstuck.text import one_line, shown
+from unstuck.verdict import Verdict
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)

@@ -5,12 +5,15 @@ from dataclasses import replace
 
 from unstuck import decide
 from unstuck.agents import statement
-from unstuck.diagnosis import AGENT_DOWN, Failure, Kind, Touch, conflict, red, red_together
-from unstuck.journal import Acted, CheckResult, Classified, LineEvent, Rebased, TaskState, failed_command
-from unstuck.line.parts import Kit
-from unstuck.plans import Check, Insertion, Task
+from unstuck.changes import Touch
+from unstuck.diagnosis import AGENT_DOWN, Failure, Kind, conflict, red, red_together
+from unstuck.journal import Acted, Classified, LineEvent, Rebased
+from unstuck.kit import Kit
+from unstuck.plans import Insertion, Task
 from unstuck.ports import Conflict, Landing
-from unstuck.tell import one_line
+from unstuck.state import TaskState, failed_command
+from unstuck.text import one_line
+from unstuck.verdict import Check, CheckResult
 from unstuck.verify import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72
@@ -29,7 +32,7 @@ def act(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     action = decision.action
     match action:
         case decide.Accept():
-            kit.remedies.passed(kit.workspace.path(slot))
+            kit.helped(task.task.id, lambda remedies: remedies.passed(kit.workspace.path(slot)))
             return land(kit, task)
         case decide.Fix():
             return repair(kit, task, action, slot)
@@ -64,15 +67,18 @@ def _asked(kit: Kit, task: TaskState, slot: int) -> str:
         return ""
     if (outcome is not None and outcome.denied) or not kit.workspace.present(slot):
         return ""
-    return kit.remedies.question(failure, failed_command(task), kit.workspace.path(slot))
+    place = kit.workspace.path(slot)
+    asked = kit.helped(task.task.id, lambda remedies: remedies.question(failure, failed_command(task), place))
+    return asked or ""
 
 
 def relieve(kit: Kit, task: TaskState, slot: int) -> None:
     """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
     failure = task.current.failure
     if failure is not None and kit.workspace.present(slot):
-        for sentence in kit.remedies.relieve(failure, failed_command(task), kit.workspace.path(slot)):
-            kit.record.note(sentence, task.task.id)
+        name, command, place = task.task.id, failed_command(task), kit.workspace.path(slot)
+        for sentence in kit.helped(name, lambda remedies: remedies.relieve(failure, command, place)) or ():
+            kit.record.note(sentence, name)
 
 
 def repair(kit: Kit, task: TaskState, fix: decide.Fix, slot: int) -> LineEvent:

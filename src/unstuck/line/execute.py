@@ -5,27 +5,18 @@ from dataclasses import replace
 
 from unstuck.agents import last_fault
 from unstuck.config import WALL_CLOCK
-from unstuck.decide import AGENT, Amend, seen_failures
+from unstuck.decide import AGENT, Amend
 from unstuck.diagnosis import FAULTS, Failure, Kind
-from unstuck.journal import (
-    Acted,
-    AttemptStarted,
-    Classified,
-    LineEvent,
-    Outcome,
-    SessionEnded,
-    SessionStarted,
-    TaskState,
-    failed_command,
-)
-from unstuck.line.parts import Interrupted, Kit
-from unstuck.line.schedule import held, next_agent
-from unstuck.line.stages import Stage
+from unstuck.journal import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
+from unstuck.kit import Interrupted, Kit
 from unstuck.orders import SessionDone, SessionOrder
+from unstuck.outcome import Outcome
 from unstuck.plans import END_TO_END
 from unstuck.ports import Landing, TimeLimits
 from unstuck.remedies import pattern
-from unstuck.tell import brief, continued, go_on, one_line
+from unstuck.state import Stage, TaskState, failed_command, held, next_agent, seen_failures
+from unstuck.tell import brief, continued, go_on
+from unstuck.text import one_line
 
 SLICE_SECONDS = 1.0
 AT_ONCE_SECONDS = 15.0
@@ -260,7 +251,8 @@ def _advice(kit: Kit, task: TaskState, slot: int) -> tuple[str, ...]:
         return ()
     shared = pattern(seen_failures(kit.record.state), kit.clock.now())
     hung = last.failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED)  # the session: no check is to blame
-    advice = () if hung else kit.remedies.advise(last.failure, failed_command(task), kit.workspace.path(slot))
+    failure, command, place = last.failure, failed_command(task), kit.workspace.path(slot)
+    advice = () if hung else kit.helped(task.task.id, lambda remedies: remedies.advise(failure, command, place)) or ()
     return (*((f"{shared.advice} ({shared.because})",) if shared else ()), *advice)
 
 

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import Failure
-from unstuck.journal import Ended, Outcome, Verdict
-from unstuck.line.parts import Kit, OneTask, set_up
+from unstuck.kit import Kit, OneTask, set_up
 from unstuck.orders import SessionDone, SessionOrder, Subject
+from unstuck.outcome import Ended, Outcome
 from unstuck.ports import Agent, Assignment, Command, Stop, TimeLimits
+from unstuck.verdict import Verdict
 from unstuck.verify import Site, examine
 
 CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")

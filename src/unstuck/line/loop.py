@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.decide import FUTILE, Accept, Amend, Fix, asks_for_it, decide, done_by_others, history
+from unstuck.decide import FUTILE, Accept, Amend, Fix, asks_for_it, decide
 from unstuck.diagnosis import by_word_lists, classify, evidence_of
-from unstuck.journal import Acted, Classified, Decided, LineEvent, SessionEnded, TaskState
+from unstuck.journal import Acted, Classified, Decided, LineEvent, SessionEnded
+from unstuck.kit import Interrupted, Kit, used_up
 from unstuck.line.act import act, asked_for, stands_together, with_partner
 from unstuck.line.execute import open_attempt, order_of, run_session
-from unstuck.line.parts import Interrupted, Kit, used_up
-from unstuck.line.schedule import waits, waits_for_siblings
-from unstuck.line.stages import Stage
-from unstuck.verify import NotSetUp, Site, check_first, diagnosed, on_base, verify
+from unstuck.line.verifying import check_first, verify
+from unstuck.state import Stage, TaskState, done_by_others, history, waits, waits_for_siblings
+from unstuck.verify import NotSetUp, Site, diagnosed, on_base
 
 
 def advance(kit: Kit, name: str, slot: int) -> None:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unstuck.journal import Operated, Request, Verb, awaits_approval
-from unstuck.line.parts import OneTask, Stopper
-from unstuck.line.recorder import Recorder
-from unstuck.line.stages import Stage
+from unstuck.journal import Operated, Request, Verb
+from unstuck.kit import OneTask, Recorder, Stopper
 from unstuck.ports import Journal, Workspace
+from unstuck.state import Stage, awaits_approval
 
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")
@@ -117,6 +116,8 @@ class Operations:
             return f"Task {request.task} has no work that could be accepted."
         if request.shown and request.shown != task.verdict.tree:
             return f"The work of task {request.task} is another one than was shown; look again and say it again."
+        if not task.acceptable:
+            return f"Attempt {len(task.attempts)} of task {request.task} left nothing that could land; to go on without it: unstuck skip {request.task}"
         return ""
 
     def approve(self, request: Request) -> Operated | str:

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from unstuck.errors import UnstuckError
-from unstuck.journal import RunEnded, RunState
+from unstuck.journal import RunEnded
+from unstuck.kit import Kit, OneTask, Stopper, used_up
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
-from unstuck.line.parts import Kit, OneTask, Stopper, used_up
-from unstuck.line.schedule import due, parked, settled, startable
-from unstuck.line.stages import Stage
 from unstuck.plans import cleans_up
 from unstuck.ports import Journal, Projections
-from unstuck.tell import one_line
+from unstuck.state import RunState, Stage, due, parked, settled, startable
+from unstuck.text import one_line
 from unstuck.verify import load_ahead
 
 TICK_SECONDS = 0.25

@@ -11,10 +11,12 @@ from typing import cast
 from unstuck import journal
 from unstuck.decide import Amend, Append, Fix
 from unstuck.errors import BadUsage, RunConflict
+from unstuck.kit import Recorder, redacted
 from unstuck.line.operate import Operations
-from unstuck.line.recorder import Recorder, redacted
 from unstuck.plans import Plan, Task, joined
 from unstuck.ports import Conflict, Workspace
+from unstuck.secrets import Redactor
+from unstuck.state import SETTLED, RunState, TaskState
 
 BY_HAND = 0
 """The id of a request that nobody left: a person's edit of a file."""
@@ -59,7 +61,7 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
     record(journal.RunResumed(epoch=halted, tip=tip))
 
 
-def compare(state: journal.RunState, tasks: Sequence[Task], redactor: journal.Redactor) -> Change:
+def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
     """Say how the plan's tasks differ from the journal's, which holds them redacted."""
     known = {name: task.task for name, task in state.tasks.items()}
     begun = {new for task in state.tasks.values() for new in _under_way(task)} - known.keys()
@@ -74,7 +76,7 @@ def compare(state: journal.RunState, tasks: Sequence[Task], redactor: journal.Re
     )
 
 
-def _under_way(task: journal.TaskState) -> tuple[str, ...]:
+def _under_way(task: TaskState) -> tuple[str, ...]:
     """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
     action = task.last.decision.action if isinstance(task.last, journal.Decided) else None
     if isinstance(action, Amend | Append):
@@ -82,7 +84,7 @@ def _under_way(task: journal.TaskState) -> tuple[str, ...]:
     return (action.id,) if isinstance(action, Fix) else ()
 
 
-def take_plan(operations: Operations, plan: Plan, redactor: journal.Redactor, *, accepted: bool) -> None:
+def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
     """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
     record = operations.record
     change = compare(record.state, plan.tasks, redactor)
@@ -99,7 +101,7 @@ def take_plan(operations: Operations, plan: Plan, redactor: journal.Redactor, *,
     record(journal.PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
-def note_change(record: Recorder, plan: Plan, redactor: journal.Redactor) -> None:
+def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
     """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
     state = record.state
     if plan.problems and not plan.tasks:
@@ -123,9 +125,7 @@ def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
     `ours`: tasks that a person opened again in another file; their ticks are what we wrote.
     """
     tasks = {name: task for name, task in record.state.tasks.items() if name not in ours}
-    ticked = [
-        one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in journal.SETTLED
-    ]
+    ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
     if ticked:
         record.note(
             f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
@@ -148,7 +148,7 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
     names = list(tasks)
     first = names.index(name)
     how = f"asked for with --from {tasks[name].task.shown}"
-    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in journal.SETTLED]
+    before = [earlier for earlier in names[:first] if new and tasks[earlier].status not in SETTLED]
     again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
     for verb, chosen in (("skip", before), ("reset", again)):
         for task in chosen:
@@ -157,7 +157,7 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
             )
 
 
-def _is_open_again(task: journal.TaskState, names: Container[str]) -> bool:
+def _is_open_again(task: TaskState, names: Container[str]) -> bool:
     """Whether a task is to be done again with these. What repaired one of them stays done: it has nothing to repair yet."""
     repaired = task.status == "complete" and task.task.fixes in names
     return not repaired and (task.status != "pending" or bool(task.attempts))

@@ -4,25 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from unstuck.journal import (
-    BroughtHome,
-    Entry,
-    Inherited,
-    Operated,
-    RunEnded,
-    RunStarted,
-    RunState,
-    Verdict,
-    subject,
-)
+from unstuck.journal import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
+from unstuck.kit import Kit, Stopper
 from unstuck.line.operate import APPROVE, Operations
-from unstuck.line.parts import Kit, Stopper
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
-from unstuck.plans import Check, Plan
+from unstuck.line.verifying import look_before
+from unstuck.plans import Plan
 from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
-from unstuck.tell import one_line
-from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks, look_before
+from unstuck.state import RunState
+from unstuck.text import one_line
+from unstuck.verdict import Check, Verdict
+from unstuck.verify import NotSetUp, Site, check_on, landed, lasting_checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +213,7 @@ def _verdicts(kit: Kit) -> list[Verdict | None]:
 def _message(state: RunState) -> str:
     """Write the text of a single or a merge commit."""
     assert state.started is not None
-    rows = [f"- {task.task.id} {one_line(subject(task.task), 70)}" for task in state.tasks.values() if task.commit]
+    rows = [f"- {task.task.id} {one_line(task.task.subject, 70)}" for task in state.tasks.values() if task.commit]
     title = one_line(state.started.title, 72) or f"Merge unstuck/{state.started.run}"
     return "\n".join([title, "", *rows]) + "\n"
 

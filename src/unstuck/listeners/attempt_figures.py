@@ -8,8 +8,10 @@ from typing import Any
 
 from unstuck.decide import Append, Continue, Wait
 from unstuck.errors import UnstuckError
-from unstuck.journal import Acted, AttemptState, Decided, Entry, RunResumed, RunStarted, RunState, TaskState, iso
+from unstuck.journal import Acted, Decided, Entry, RunResumed, RunStarted
 from unstuck.process import DiskFiles
+from unstuck.state import AttemptState, RunState, TaskState
+from unstuck.text import iso
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,12 @@ from unstuck.config import NotifyConfig
 from unstuck.decide import Escalate, Halt, Wait
 from unstuck.diagnosis import Kind
 from unstuck.errors import with_extra
-from unstuck.journal import Acted, Entry, Operated, RunEnded, RunState, TaskState, awaits_approval
+from unstuck.journal import Acted, Entry, Operated, RunEnded
 from unstuck.ports import Command, Processes, TimeLimits
 from unstuck.process import DiskFiles
-from unstuck.tell import cause_of, one_line, question, visible, waits
+from unstuck.state import RunState, TaskState, awaits_approval
+from unstuck.tell import cause_of, question
+from unstuck.text import one_line, visible, waits
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]
 LONG_WAIT = 60.0

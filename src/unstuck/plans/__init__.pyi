@@ -1,8 +1,6 @@
 from unstuck.plans.fields import raw_fields as raw_fields
 from unstuck.plans.plan import END_TO_END as END_TO_END
 from unstuck.plans.plan import TASK_ID as TASK_ID
-from unstuck.plans.plan import Check as Check
-from unstuck.plans.plan import CheckKind as CheckKind
 from unstuck.plans.plan import Insertion as Insertion
 from unstuck.plans.plan import Plan as Plan
 from unstuck.plans.plan import Problem as Problem

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from unstuck.plans.plan import Check, Problem
+from unstuck.plans.plan import CHECKPOINT, Problem
+from unstuck.verdict import Check
 
 Kind = Literal["code", "heredoc", "comment"]
 
@@ -227,8 +228,11 @@ _MARKER = re.compile(
     rf"\[(?:(P|VERIFY|RED|GREEN|YELLOW|RECOVERY)|FIX[ \t]+({_ID_TEXT}|{KEY}(?:\.\d+)*))\]", re.ASCII | re.IGNORECASE
 )
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
-_ALMOST = re.compile(r" ?(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]?)[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)")
-_CLEARLY_AN_ID = re.compile(r"(?:\d+(?:\.\d+)+|V(?:E?\d+|F))(?=[ \t.:)]|\Z)", re.ASCII)
+_ALMOST = re.compile(
+    r"(?<![^\n\ufeff])[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]{0,12})[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)"
+)
+"""A line with a box, or with brackets that may be meant for one."""
+_LIKE = re.compile(rf"({_ID_TEXT}|{KEY}(?:\.\d+)*)[.:)]?(?=[ \t]|\Z)", re.ASCII)
 OUR_ID = re.compile(r"t[1-9]\d*", re.ASCII)
 """What tasks without an id are called."""
 
@@ -300,7 +304,6 @@ class Reading:
         """Read a line at column 0: a task's first one, a heading, or neither."""
         flat, line = self.flat, self.scanner.number(start)
         if flat[start] == " ":
-            self._almost_a_task(line, start)
             return
         self._close(start)
         if task := TASK_LINE.match(flat, start):
@@ -312,8 +315,6 @@ class Reading:
             self._section = line
             if heading[1] == "#":
                 self.title = self.title or (heading[2] or "").strip()
-        else:
-            self._almost_a_task(line, start)
 
     def _read_head(self, block: Block, rest: str) -> None:
         read_head(block, rest.strip())
@@ -335,17 +336,38 @@ class Reading:
                 return
             limit = block.literal.pop().start
 
-    def _almost_a_task(self, line: int, start: int) -> None:
-        found = _ALMOST.match(self.flat, start)
-        if found is None:
-            return
-        words = found[0].strip()
-        if _CLEARLY_AN_ID.match(found[2]):
-            hint = f"Write it as `- [ ] {found[2].strip()}`, beginning at column 0."
-            self.problems.append(Problem(message=f"{words!r} looks like a task but is not one.", line=line, hint=hint))
-        elif found[1] in {"", "x", "X"}:
-            hint = "A task begins with `- [ ] ` or `- [x] ` at column 0."
-            self.concerns.append(Problem(message=f"{words!r} is not read as a task.", line=line, hint=hint))
+
+AT_THE_LEFT = "`- [ ] ` or `- [x] ` at column 0"
+
+
+def almost_tasks(scanner: Scanner, blocks: Sequence[Block], like: str = AT_THE_LEFT) -> tuple[list[Problem], ...]:
+    """Tell of lines with a box that are no tasks: as problems those with an id as the plan's own ones are, and the others.
+
+    `like`: how a task begins; those at column 0 have nothing but their items further in.
+    """
+    taken, own = {block.line for block in blocks}, {shape(block.id) for block in blocks}
+    problems, concerns = list[Problem](), list[Problem]()
+    for found in _ALMOST.finditer(scanner.seen):
+        line, (box, rest), words = scanner.number(found.start()), found.groups(), found[0].strip()
+        if line in taken or (like is AT_THE_LEFT and not AT_COLUMN_0.match(scanner.seen, found.start())):
+            continue
+        name = _LIKE.match(rest)
+        called = name is not None and (shape(name[1]) in own or CHECKPOINT.fullmatch(name[1]) is not None)
+        if called and len(box) <= 1:
+            hint = f"Write it as `- [ ] {rest.strip()}`, beginning at column 0."
+            problems.append(Problem(message=f"{words!r} looks like a task but is not one.", line=line, hint=hint))
+        elif called or box in {"x", "X"} or (len(box) <= 1 and not box.isalnum()):
+            hint = f"A task begins with {like}."
+            concerns.append(Problem(message=f"{words!r} is not read as a task.", line=line, hint=hint))
+    return problems, concerns
+
+
+_NUMBERS = re.compile(r"\d+(\.\d)?(?:\.?\d)*", re.ASCII)
+
+
+def shape(name: str) -> str:
+    """Return what the ids of a plan have in common: T012 is like T1, and 1.2.1 like 1.4."""
+    return _NUMBERS.sub(lambda found: "0.0" if found[1] else "0", name).casefold()
 
 
 def take_keys(blocks: Sequence[Block]) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 
-from unstuck.plans.blocks import Block, Reading, Scanner, name_tasks, read_head, title_of
+from unstuck.plans.blocks import Block, Reading, Scanner, almost_tasks, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
 from unstuck.plans.plan import Problem, Task, together
 from unstuck.plans.tasks_md import (
@@ -56,8 +56,9 @@ def _find_kiro(text: str, runnable: Runnable | None, _known: Mapping[str, str]) 
     above = parents(blocks)
     own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
     read_all(scanner, own, runnable)
-    remarks = chain(depend(own, above), _left_out(blocks), unverified(own, scanner.flat))
-    return Boxes(blocks, own, title_of(text), remarks, parents=above)
+    problems, almost = almost_tasks(scanner, blocks, "`- [ ] 1. ` or `- [x] 1. `")
+    remarks = chain(almost, depend(own, above), _left_out(blocks), unverified(own, scanner.flat))
+    return Boxes(blocks, own, title_of(text), remarks, problems, parents=above)
 
 
 KIRO = Dialect("kiro", _find_kiro)
@@ -280,8 +281,9 @@ def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) 
     inside = {name for names in within.values() for name in names}
     groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
     above = {item.id: tuple(one.id for one in item.below) for item in groups}
-    remarks = chain(depend(tasks), unverified(tasks, _flat(text)))
-    return Boxes(items, tasks, title_of(text), remarks, parents=above, within=within)
+    problems, almost = almost_tasks(Scanner(_flat(text)), items, "`- [ ] ` or `- [x] `")
+    remarks = chain(almost, depend(tasks), unverified(tasks, _flat(text)))
+    return Boxes(items, tasks, title_of(text), remarks, problems, parents=above, within=within)
 
 
 def _nested(item: Item) -> Iterator[str]:

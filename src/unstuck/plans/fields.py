@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
-from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word
+from unstuck.verdict import Check
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"
 _FIELD = re.compile(

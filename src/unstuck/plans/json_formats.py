@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_plans import Node, places, set_value, strings, told_checks, word, words
-from unstuck.plans.plan import Check, Plan, Problem, Task, conventional, together
+from unstuck.plans.plan import Plan, Problem, Task, conventional, together
 from unstuck.shipped import shipped_toml
-from unstuck.tell import one_line
+from unstuck.text import one_line
 from unstuck.tools import Runnable, can_fail, effect
+from unstuck.verdict import Check
 
 
 class Words(NamedTuple):

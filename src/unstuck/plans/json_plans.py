@@ -8,8 +8,8 @@ from typing import Any
 
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
-from unstuck.plans.plan import Check
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
+from unstuck.verdict import Check
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
-from unstuck.plans.plan import CheckKind, Problem
+from unstuck.plans.plan import Problem
 from unstuck.shipped import shipped_toml
 from unstuck.tools import Runnable, can_fail, first_word, only_checks
+from unstuck.verdict import CheckKind
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 

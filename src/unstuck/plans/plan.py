@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Literal
 
 from unstuck.shipped import shipped_toml
-from unstuck.tell import one_line
-
-CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
+from unstuck.text import one_line
+from unstuck.verdict import Check
 
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
@@ -29,17 +27,6 @@ ONLY_CHECKS = re.compile(
 
 CHECKPOINT = re.compile(r"V(?:E?\d+|F)", re.ASCII)
 """Ids of tasks that only check."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One command that must hold. It is the user's code: it runs as written, with `bash -c`."""
-
-    command: str
-    kind: CheckKind = "verify"
-    timeout: float = 900.0
-    found: bool = False
-    """Nobody asked for it: it fits the files that are there. One that cannot run says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +71,11 @@ class Task:
     def shown(self) -> str:
         """The id as people write it."""
         return self.label or self.id
+
+    @property
+    def subject(self) -> str:
+        """The first line of its commit."""
+        return self.commit or self.title
 
     def problem(self, message: str, hint: str) -> "Problem":
         """Tell of something wrong with it, where it stands."""
@@ -335,7 +327,9 @@ def _dependencies(plan: Plan) -> Iterable[Problem]:
 def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
     """Find circles until none is left that shares no task with one already found."""
     known = {task.id: task for task in tasks}
-    left = graph(tasks)
+    left: dict[str, Sequence[str]] = {**graph(tasks), **dict.fromkeys((task.id for task in tasks), ())}
+    for task in tasks:
+        left[task.id] = (*left[task.id], *task.depends_on)  # an id may be there twice, by a mistake told already
     while True:
         edges = {name: [other for other in needs if other in left and other != name] for name, needs in left.items()}
         try:

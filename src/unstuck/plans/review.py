@@ -14,7 +14,7 @@ from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
 from unstuck.plans.plan import Plan, Problem, Task, check
 from unstuck.shipped import shipped_toml
-from unstuck.tell import one_line
+from unstuck.text import one_line
 from unstuck.tools import effect
 
 SHOWN = 5

@@ -29,9 +29,10 @@ from unstuck.plans.phases import (
     read_status,
     words,
 )
-from unstuck.plans.plan import Check, CheckKind, Plan, Problem, Task, conventional
+from unstuck.plans.plan import Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
 from unstuck.tools import Runnable, effect, programs, role_of
+from unstuck.verdict import Check, CheckKind
 
 FORMAT = "superplan"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from unstuck.plans.blocks import KEY, Block, Reading, Scanner, name_tasks
+from unstuck.plans.blocks import KEY, Block, Reading, Scanner, almost_tasks, name_tasks, shape
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, cleans_up
@@ -100,8 +100,9 @@ def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -
     read_all(reading.scanner, blocks, runnable)
     away = depend(blocks, away=lambda name: _KEY.fullmatch(name) is not None)
     told = chain(unverified(blocks, reading.flat), _overlooked(reading.flat, blocks), _outside(reading.scanner, blocks))
-    remarks = chain(away, told, _unknown_originals(blocks))
-    return Boxes(blocks, blocks, reading.title, chain(reading.concerns, remarks), reading.problems)
+    problems, almost = almost_tasks(reading.scanner, blocks)
+    remarks = chain(reading.concerns, almost, away, told, _unknown_originals(blocks))
+    return Boxes(blocks, blocks, reading.title, remarks, [*reading.problems, *problems])
 
 
 def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | None) -> None:
@@ -276,11 +277,11 @@ def _is_checker(span: str) -> bool:
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name fields that list tasks of the plan and are not read: a dependency that nobody keeps to is worse than none."""
-    known = {block.id for block in blocks}
+    known, own = {block.id for block in blocks}, {shape(block.id) for block in blocks}
     for block in blocks:
         for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
             listed = () if is_field(flat, found.start()) or _OTHERS.fullmatch(found[1]) else named_tasks(found[2])
-            if listed and known.issuperset(listed):
+            if not known.isdisjoint(listed) and own.issuperset(map(shape, listed)):
                 yield Problem(
                     message=f"Task {block.id}: the field {found[1]!r} names tasks and is not read.",
                     line=flat.count("\n", 0, found.start()) + 2,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite, unwritable
 from unstuck.git import DRAFT
-from unstuck.tell import visible
+from unstuck.text import visible
 
 LARGEST = 50_000_000
 

@@ -8,13 +8,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from unstuck.diagnosis import KINDS, Kind
 from unstuck.shipped import shipped_table
 
 Risk = Literal["safe", "caution", "privileged", "destructive"]
-RISKS: tuple[Risk, ...] = ("safe", "caution", "privileged", "destructive")
+RISKS: tuple[Risk, ...] = get_args(Risk)
 """From what may run by itself to what nobody should do unasked."""
 TaskType = Literal["", "exploratory", "implementation"]
 ASK = "ask_user"

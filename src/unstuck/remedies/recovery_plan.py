@@ -38,7 +38,7 @@ from unstuck.remedies.schemas import breaks, filled
 from unstuck.remedies.situation import Situation, blanks, path, variable
 from unstuck.remedies.surroundings import GitState
 from unstuck.shipped import shipped_table
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 QUESTION_CHARS, ACTION_CHARS, REASON_CHARS = 400, 300, 300
 GONE = "Please correct what imports {package}: {gone}."

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis import Evidence, Kind
+from unstuck.diagnosis import Kind
 from unstuck.remedies.call_words import (
     Address,
     address,
@@ -208,7 +208,7 @@ class Situation(NamedTuple):
     def served(self, action: str, number: int, step: Step | None = None) -> Step:
         """Return the call, or a changed form of it, as one that listens on a port: it does, or it ends by itself."""
         step = step or self.again(action)
-        checks = role(Evidence(command=self.call.line, tool=self.call.tool))
+        checks = role(self.call.line, self.call.tool)
         if checks or not isinstance(step.operation, Shell | Script):
             return step
         operation = step.operation._replace(timeout=SERVER_SECONDS)

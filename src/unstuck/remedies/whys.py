@@ -12,7 +12,7 @@ from unstuck.remedies import situation as reading
 from unstuck.remedies.chain import listed
 from unstuck.remedies.machine import COMMIT, beginning, is_inside, listening, names, said, seen, taken_away
 from unstuck.remedies.situation import Situation
-from unstuck.tell import one_line
+from unstuck.text import one_line
 
 INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
 PYTHON_INSTALLED = (".venv", "venv")

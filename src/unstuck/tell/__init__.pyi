@@ -29,13 +29,6 @@ from unstuck.tell.report import recovered as recovered
 from unstuck.tell.report import run_object as run_object
 from unstuck.tell.report import summary as summary
 from unstuck.tell.report import vouched as vouched
-from unstuck.tell.text import ESCAPES as ESCAPES
-from unstuck.tell.text import THE_END_OF as THE_END_OF
-from unstuck.tell.text import counted as counted
-from unstuck.tell.text import one_line as one_line
-from unstuck.tell.text import quoted as quoted
-from unstuck.tell.text import visible as visible
-from unstuck.tell.text import waits as waits
 from unstuck.tell.verdict_formats import NOT_COUNTED as NOT_COUNTED
 from unstuck.tell.verdict_formats import junit as junit
 from unstuck.tell.verdict_formats import red_before as red_before

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unstuck.agents import last_question
+from unstuck.agents import last_question, says_done
 from unstuck.decide import Rollback
 from unstuck.diagnosis import KINDS, Failure, Kind, capture, read
-from unstuck.journal import AttemptState, TaskState, awaits_approval
 from unstuck.shipped import shipped_toml
-from unstuck.tell.text import fill, one_line, quoted
+from unstuck.state import AttemptState, TaskState, awaits_approval
+from unstuck.text import fill, one_line, quoted
 
 SAID_CHARS = 200
 _INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")
@@ -68,13 +68,15 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
         Cause(
             tasks=tuple(task.task.id for task in tasks),
             question=_together(dict.fromkeys(map(question, tasks))),
-            checked=all(task.verdict for task in tasks),
+            checked=all(task.acceptable for task in tasks),
             outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
         for tasks in found.values()
     )
 
 
+OF_THE_SESSION = frozenset({Kind.AGENT_CRASHED, Kind.KILLED, Kind.AGENT_MISSING})
+"""Failures in which the session itself broke off."""
 OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
 
 
@@ -117,7 +119,7 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
         "doubt": one_line(doubts[0], SAID_CHARS).rstrip(".") if doubts else "",
         "agent": last.agent,
         "attempts": "One attempt" if count == 1 else f"{count} attempts",
-        "error": one_line(failure.says, SAID_CHARS).rstrip("."),
+        "error": _error(last, failure),
         "said": _said(last),
         "summary": one_line(failure.summary, SAID_CHARS),
         "command": f"`{one_line(command, SAID_CHARS)}`" if command else "",
@@ -126,11 +128,19 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
     }
 
 
+def _error(last: AttemptState, failure: Failure) -> str:
+    """Return the error, and the signal that ended the session: its last words say nothing of that."""
+    told, signal = one_line(failure.says, SAID_CHARS).rstrip("."), last.outcome.ended.signal if last.outcome else None
+    return f"{told}, signal {signal}" if signal and failure.kind in OF_THE_SESSION else told
+
+
 def _said(last: AttemptState) -> str:
     """Say how the agent took its leave."""
     if last.outcome is None or not last.outcome.words.strip():
         return "said nothing"
-    return "says that it is done" if last.outcome.claim == "done" else "stopped"
+    if last.outcome.claim != "done":
+        return "stopped"
+    return "says that it is done" if says_done(last.outcome) else "ended with exit code 0"
 
 
 def _touched(failure: Failure) -> Iterable[str]:
@@ -159,7 +169,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
     lines = fill(
         forms["stuck"] + (forms["what_next"] if supervised else ""),
         name=task.task.id,
-        checked=[task.task.id] if task.verdict else [],
+        checked=[task.task.id] if task.acceptable else [],
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
         attempts=_attempts(task),
         details=quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None.",

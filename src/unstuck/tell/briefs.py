@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unstuck.diagnosis import Failure, Kind, advice, capture, headline, phase_type, pivot
-from unstuck.journal import AttemptState, PastAttempt, TaskState
-from unstuck.plans import Check, Problem
+from unstuck.decide import pivot
+from unstuck.diagnosis import Failure, Kind, advice, capture, headline, phase_type
+from unstuck.journal import PastAttempt
+from unstuck.plans import Problem
 from unstuck.shipped import shipped_toml
-from unstuck.tell.text import one_line, quoted
+from unstuck.state import AttemptState, TaskState
+from unstuck.text import one_line, quoted
+from unstuck.verdict import Check
 
 LAST_ATTEMPTS = 3
 ERROR_CHARS = 100

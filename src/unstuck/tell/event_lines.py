@@ -1,9 +1,11 @@
 """Tell an event in one line: what happened, and why."""
 
 from unstuck import journal
+from unstuck.agents import says_done
 from unstuck.decide import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
 from unstuck.shipped import shipped_toml
-from unstuck.tell.text import counted, one_line, waits
+from unstuck.text import counted, one_line, waits
+from unstuck.verdict import Verdict
 
 ABOUT_CHARS = 200
 
@@ -26,7 +28,8 @@ def _sentence(event: journal.Event) -> str:
         case journal.PlanChanged():
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
         case journal.Operated():
-            asked = " ".join(filter(None, (event.request.verb, event.request.task, event.request.text)))
+            asked = " ".join(filter(None, (event.request.verb, event.request.task)))
+            asked += f" ({event.request.text!r})" if event.request.text else ""
             return f"asked to {asked}: {f'refused, {event.refused}' if event.refused else 'done'}"
         case journal.Inherited():
             attempts = sum(len(task.attempts) for task in event.tasks)
@@ -56,8 +59,10 @@ def _session_ended(event: journal.SessionEnded) -> str:
     words = shipped_toml("telling")
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
     told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {words['ends'].get(end, end)}"
-    mute = event.outcome.claim == "done" and not event.outcome.words.strip()
-    claim = "" if end == "asks" else ", without a word" if mute else words["claims"][event.outcome.claim]
+    said = event.outcome.claim
+    unsaid = said == "done" and not says_done(event.outcome)
+    claim = "" if end == "asks" or unsaid else words["claims"][said]
+    claim = ", without a word" if unsaid and not event.outcome.words.strip() else claim
     return f"{words['endings'][ended.ending].format(ended=ended)}{told}{claim} ({ended.seconds:.1f} s)"
 
 
@@ -66,7 +71,7 @@ CUT_OFF = ("killed", "tool_hang")
 """Ends that say no more than that the output breaks off: where we ended the session, that is known."""
 
 
-def _verdict(verdict: journal.Verdict) -> str:
+def _verdict(verdict: Verdict) -> str:
     red = [result.command for result in verdict.results if result.status == "fail"]
     refused = [str(remark) for remark in verdict.remarks if remark.severity == "reject"]
     if verdict.status == "inconclusive":

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from unstuck.diagnosis import KINDS, Failure, Kind, capture, headline, phase_type, said
-from unstuck.journal import GOAL, RunState, TaskState, subject
-from unstuck.line import blocked
+from unstuck.journal import GOAL
 from unstuck.shipped import shipped_toml
-from unstuck.tell.text import counted, fill, one_line
+from unstuck.state import RunState, TaskState, blocked
+from unstuck.text import counted, fill, one_line
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3
@@ -48,7 +48,7 @@ def halted(state: RunState) -> tuple[str, ...]:
 
     done = {name: task for name, task in state.tasks.items() if task.status == "complete"}
     commits = {
-        name: {"Commit": one_line(subject(task.task), DETAIL_CHARS)} for name, task in done.items() if task.commit
+        name: {"Commit": one_line(task.task.subject, DETAIL_CHARS)} for name, task in done.items() if task.commit
     }
     completed = [about(name, "complete", commits.get(name, {})) for name in done]
     held_up = [about(name, "blocked", {"Blocked by": shown(causes)}) for name, causes in waiting.items()]

@@ -6,23 +6,13 @@ from itertools import pairwise
 
 from unstuck.decide import Escalate, Halt, Retry
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
-from unstuck.journal import (
-    Acted,
-    AttemptStarted,
-    AttemptState,
-    CommitMode,
-    Entry,
-    RunEnded,
-    RunResumed,
-    RunState,
-    TaskState,
-    Verdict,
-)
-from unstuck.line import Stage, siblings
+from unstuck.journal import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
 from unstuck.plans import Problem, Task
 from unstuck.shipped import shipped_toml
+from unstuck.state import AttemptState, RunState, Stage, TaskState, siblings
 from unstuck.tell.halt import find_missing, resume_command
-from unstuck.tell.text import fill, one_line
+from unstuck.text import fill, one_line
+from unstuck.verdict import Verdict
 
 SAID_CHARS = 200
 SHOWN_TESTS = 5

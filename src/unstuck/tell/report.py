@@ -5,26 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unstuck.changes import NEVER_LANDS, Changes
 from unstuck.decide import Accept, Amend, Rollback, Switch
 from unstuck.diagnosis import Failure
-from unstuck.journal import (
-    APPROVED,
-    NEVER_LANDS,
-    AttemptState,
-    Changes,
-    CheckResult,
-    PastAttempt,
-    RunState,
-    TaskState,
-    iso,
-    subject,
-)
-from unstuck.line import blocked
+from unstuck.journal import PastAttempt
 from unstuck.shipped import shipped_toml
+from unstuck.state import APPROVED, AttemptState, RunState, TaskState, blocked
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted
-from unstuck.tell.text import counted, one_line, waits
+from unstuck.text import counted, iso, one_line, waits
+from unstuck.verdict import CheckResult
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
 """Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
@@ -135,9 +126,10 @@ def _on_its_branch(state: RunState) -> dict[str, Any]:
     found = [("take it as it is", command)]
     stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
     if stuck:
-        skipping = " && ".join(f"unstuck skip {name}" for name in stuck[:MOST_SKIPPED])
-        more = "" if len(stuck) <= MOST_SKIPPED else f" (and the other {len(stuck) - MOST_SKIPPED})"
-        found.append(("bring the rest home without what is stuck", f"{skipping}{more} && unstuck resume"))
+        skipping = " && ".join(f"unstuck skip {name}" for name in stuck)
+        if len(stuck) > MOST_SKIPPED:
+            skipping = f"for task in {' '.join(stuck)}; do unstuck skip $task; done"
+        found.append(("bring the rest home without what is stuck", f"{skipping} && unstuck resume"))
     verb = "is" if landed == 1 else "are"
     told = f"{landed} landed task{'s'[: landed != 1]} {verb} on branch {branch}, not on {home or 'your branch'} yet:"
     return {"landed": told, "commands": tuple(found)}
@@ -212,7 +204,9 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, now: float, 
     if causes or new:
         status, why = "blocked", f"waits for {', '.join(causes or new)}"
     elif not live and status in ("running", "verifying"):
-        status = "interrupted"
+        status, why = (
+            ("pending", f"{vouched(task)}; lands with `unstuck resume`") if task.accepted else ("interrupted", why)
+        )
     elif status == "waiting" and task.wait_until:
         why = waits(task.waits_on, task.wait_until, now)
     elif status == "complete":
@@ -276,12 +270,13 @@ def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
     most = max(attempt.sessions for attempt in task.attempts)
+    right = task.verdict is not None and task.verdict.status == "pass"
     parts = [
         vouched(task),
         f"recovered from {', '.join(failed)}{by}" if failed else "",
         *(f"came after {', '.join(one.ids)}" for one in task.modifications if isinstance(one, Amend)),
         f"went on in session {most}" if most > 1 else "",
-        shipped_toml("telling")["ended_but_right"].get(ending, ""),
+        shipped_toml("telling")["ended_but_right"].get(ending, "") if right else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -364,7 +359,7 @@ def pull_request(state: RunState, result: Summary) -> tuple[str, str]:
     """Write the title and the body of a pull request for what landed."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     about = state.started.title if state.started else ""
-    title = subject(landed[0].task) if len(landed) == 1 else about or f"{counted(len(landed), 'task')} of a plan"
+    title = landed[0].task.subject if len(landed) == 1 else about or f"{counted(len(landed), 'task')} of a plan"
     return one_line(title, TITLE_CHARS), "\n".join(_page_sections(state, result)) + "\n"
 
 
@@ -400,7 +395,7 @@ def _landed(tasks: Iterable[TaskState]) -> Iterator[str]:
     for task in rows:
         changes = task.changes
         files = f"{len(changes.files)} (+{changes.plus} -{changes.minus})" if changes else ""
-        yield f"| {task.task.shown} | {_prose(subject(task.task))} | {(task.commit or '')[:12]} | {files} |"
+        yield f"| {task.task.shown} | {_prose(task.task.subject)} | {(task.commit or '')[:12]} | {files} |"
 
 
 def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:

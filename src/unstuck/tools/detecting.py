@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.git import Git, Trap, traps
-from unstuck.plans import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
 from unstuck.tools.roles import listed
 from unstuck.tools.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
+from unstuck.verdict import Check, CheckKind
 
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""

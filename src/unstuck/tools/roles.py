@@ -3,13 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from unstuck.shipped import shipped_table
 from unstuck.tools.shell import ENDS, QUOTED, programs
-
-if TYPE_CHECKING:
-    from unstuck.diagnosis import Evidence
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""
@@ -21,25 +18,24 @@ def listed(name: str) -> tuple[str, ...]:
     return tuple(shipped_table("toolchains")["words"][name].split())
 
 
-def role(evidence: "Evidence") -> Role:
+def role(command: str, tool: str = "", check: str | None = None) -> Role:
     """Say what the command is for; the kind of our own check, where it was one, says it better."""
-    if evidence.check in CHECKERS:
-        return cast("Role", evidence.check)
-    for part in reversed((evidence.tool, *programs(evidence.command))):
+    if check in CHECKERS:
+        return cast("Role", check)
+    for part in reversed((tool, *programs(command))):
         if found := role_of(part):
             return found
     return ""
 
 
-def answers(evidence: "Evidence") -> bool:
+def answers(command: str, tool: str, exit_code: int | None) -> bool:
     """Whether the exit code answers a question that the last command asks."""
-    parts = programs(evidence.command)
-    last = next((part for part in reversed(parts) if part not in {"true", ":"}), evidence.tool)
+    parts = programs(command)
+    last = next((part for part in reversed(parts) if part not in {"true", ":"}), tool)
     if inner := _TOLD.match(last):
         last = next(reversed(programs("".join(filter(None, inner.groups())))), last)
     return any(
-        evidence.exit_code in row["codes"] and re.search(row["shows"], last)
-        for row in shipped_table("toolchains")["answer"]
+        exit_code in row["codes"] and re.search(row["shows"], last) for row in shipped_table("toolchains")["answer"]
     )
 
 

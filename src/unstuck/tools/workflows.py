@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from posixpath import join, normpath
 
-from unstuck.plans import CheckKind
 from unstuck.tools.detecting import Proposal, Stack
 from unstuck.tools.python_needs import text_of
 from unstuck.tools.roles import listed, role_of
 from unstuck.tools.shell import can_fail, programs
+from unstuck.verdict import CheckKind
 
 FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
 KEY = re.compile(r"^(?P<indent> *(?:- +)?)(?P<key>run|script|before_script) *: *(?P<value>.*)$")
@@ -22,6 +22,12 @@ NOT_HERE = re.compile(r"\$\{\{|\$(?:\{)?(?:CI|GITHUB|RUNNER|GITLAB)_|\bsudo\b|>>
 """What only makes sense on a CI's machine."""
 BRINGS_OUT = re.compile(r"release|deploy|publish|pages|docs|nightly|stale", re.IGNORECASE)
 """Workflows whose builds are no checks."""
+MAKES = re.compile(
+    r"(?<![\w-])(?:docs?|html|site|package|pack|requirements|coverage|release|sdist|bdist\w*|wheel|mkdocs|sphinx(?:-build)?|jekyll|hugo"
+    r"|docusaurus|vitepress|typedoc|jsdoc|javadoc|doxygen|pandoc|latexmk|pdflatex|rpmbuild|makepkg|debuild|dpkg-buildpackage)(?![\w/.])"
+    r"|-m build\b|\b(?:poetry|hatch|uv|flit|pdm) build\b"
+)
+"""Builds that make documents, packages or lists: whether the work is right shows in none of them."""
 MOVES = re.compile(r"(?:cd|pushd) +(?P<folder>[^\s;&|$`]+)")
 BARE = re.compile(r"^python[\d.]*\s+-m\s+")
 """What stands before a program that is whatever PATH has."""
@@ -48,7 +54,7 @@ def ci_commands(root: Path) -> tuple[CiCommand, ...]:
                 kind = _kind(line)
                 if kind is None or NOT_HERE.search(f"{folder} {line}") or not can_fail(line):
                     continue
-                if kind == "build" and BRINGS_OUT.search(path.name):
+                if kind == "build" and (BRINGS_OUT.search(path.name) or MAKES.search(line)):
                     continue
                 command = f"(cd {shlex.quote(folder)} && {line})" if folder not in ("", ".") else line
                 one = CiCommand(kind=kind, command=command, place=f"{path.relative_to(root)}:{number}")

@@ -1,10 +1,5 @@
 from unstuck.verify.baseline import compare as compare
-from unstuck.verify.change import Change as Change
 from unstuck.verify.change import part_of as part_of
-from unstuck.verify.check_memory import Memory as Memory
-from unstuck.verify.check_memory import NoMemory as NoMemory
-from unstuck.verify.check_memory import ShortMemory as ShortMemory
-from unstuck.verify.check_memory import open_memory as open_memory
 from unstuck.verify.checks import ASKS_FOR_US as ASKS_FOR_US
 from unstuck.verify.checks import NotSetUp as NotSetUp
 from unstuck.verify.checks import Site as Site
@@ -17,6 +12,3 @@ from unstuck.verify.examining import examine as examine
 from unstuck.verify.examining import load_ahead as load_ahead
 from unstuck.verify.probing import landed as landed
 from unstuck.verify.probing import lasting_checks as lasting_checks
-from unstuck.verify.verifying import check_first as check_first
-from unstuck.verify.verifying import look_before as look_before
-from unstuck.verify.verifying import verify as verify

@@ -9,14 +9,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unstuck.changes import Change
 from unstuck.diagnosis import Diagnosis, Kind, reason
-from unstuck.journal import CheckResult, Remark, Severity, Verdict
-from unstuck.plans import Check, Task
-from unstuck.tell import one_line
+from unstuck.plans import Task
+from unstuck.text import one_line
 from unstuck.tools import programs, shows_tests
+from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.verify import audit as reader
 from unstuck.verify.baseline import compare
-from unstuck.verify.change import Change, found, is_declared, is_judge, part_of, pattern, rule_of
+from unstuck.verify.change import found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.checks import TO_BE_WRITTEN, check_on, evidence, is_test_run, narrowed, only_looks
 from unstuck.verify.exam import Exam
 
@@ -54,14 +55,19 @@ def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
 
 def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
-    own, out, workspace = bent(exam), unnamed(exam), exam.kit.workspace
+    if not any(result.status == "pass" and not only_looks(check) for check, result in exam.checks):
+        return  # what looks at files says the same under any judge
+    out, workspace = unnamed(exam), exam.kit.workspace
+    own = bent(exam) or out  # new tests alone add tests; what they do to the others, a run of these says
     forms = _old_forms(exam) if exam.playing("product") else {}
-    if not own and not forms:
-        return
-    tree = exam.tree_of(one.path for one in exam.changes if one not in out)
+    data = [one for one in exam.changes if not exam.task.files and one.old is not None and is_data(one.path)]
+    tree = exam.tree_of(one.path for one in exam.changes if one not in out) if own or forms else ""
     if own:
         grave = [one for one in doubts if one.severity != "warn"]
         yield _Question(exam=exam, tree=tree, touched=own, out=out, doubts=grave)
+    if data:  # asked by itself: it may be the work, which the base's judge must see
+        some = exam.tree_of(one.path for one in exam.changes if one not in (*out, *data))
+        yield _Question(exam=exam, tree=some, touched=data, out=(*out, *data))
     lost, base = [], workspace.tree_of(exam.subject.base)
     for commit, paths in forms.items():
         earlier = workspace.changes(commit, exam.subject.tree)
@@ -123,7 +129,7 @@ class _Question:
         given = "\n".join(rest for _, _, rest in parts)
         looked_at = "\n".join(rest for program, _, rest in parts if pattern("judge", "steady").fullmatch(program))
         named = any(_mentions(given if {".", "/"} & {*name} else looked_at, name) for name in self._new)
-        return not only_looks(check) and not named
+        return not only_looks(check) and not named and (is_test_run(check) or not self._adds)
 
     def put(self, check: Check, *, excused: bool) -> Iterator[Remark]:
         """Run one check; say what fails, unless something clears it. `excused`: it is red with the change's judge, too."""
@@ -137,6 +143,8 @@ class _Question:
             return  # it never says the same twice, with or without the work
         diagnosis = exam.kit.judge.diagnose(evidence(check, result.ended))
         asserted = reason(result.ended.tail) == "asserted"
+        if self._adds and not result.tests:
+            return  # no test of the base is red: it asks for more of them, as a floor under coverage does
         if not asserted and not self.doubts:  # the red may be about the tree that we made, and not about the product
             if diagnosis is not None and diagnosis.kind in CANNOT_BEGIN:
                 return
@@ -149,6 +157,11 @@ class _Question:
         if self.earlier and not self._is_owed(check):
             return
         yield self._refusal(check, result, diagnosis)
+
+    @property
+    def _adds(self) -> bool:
+        """Whether nothing was done to the judge but that new tests were added."""
+        return all(is_new_test(one) for one in self.touched)
 
     def _holds_narrowed(self, check: Check) -> bool:
         """Whether the changed test files hold by themselves, where nothing else was changed and the runner can be asked."""
@@ -238,8 +251,13 @@ def unnamed(exam: Exam) -> list[Change]:
 
 
 def bent(exam: Exam) -> list[Change]:
-    """Return those of them that could bend the judge; new tests are none of them."""
-    return [one for one in unnamed(exam) if one.old is not None or not pattern("judge", "cases").search(one.path)]
+    """Return those of them that are more than new tests."""
+    return [one for one in unnamed(exam) if not is_new_test(one)]
+
+
+def is_new_test(change: Change) -> bool:
+    """Whether a file that the base does not have is taken for tests by its name."""
+    return change.old is None and pattern("judge", "cases").search(change.path) is not None
 
 
 def is_led_to(path: str, task: Task) -> bool:
@@ -250,7 +268,7 @@ def is_led_to(path: str, task: Task) -> bool:
 
 
 def is_data(path: str) -> bool:
-    """Whether a file of no known kind may be the work itself; where the task names Files, this is none of them."""
+    """Whether a file of no known kind may be the work itself: a new one, of a task that names no Files."""
     return part_of(path) == "unknown" and pattern("judge", "read_by_itself").search(path) is None
 
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from unstuck.diagnosis import FailedTest, Finding, Reading, read
-from unstuck.journal import CheckResult
-from unstuck.tell import one_line
+from unstuck.text import one_line
+from unstuck.verdict import CheckResult
 
 OUT_OF_TIME = ("first_output", "silence", "wall_clock")
 BROKEN = 126

@@ -4,33 +4,20 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from unstuck.journal import Remark, Severity
+from unstuck.changes import Change
 from unstuck.shipped import shipped
-from unstuck.tell import one_line
+from unstuck.text import one_line
 from unstuck.tools import judges
+from unstuck.verdict import Remark, Severity
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120
 GRAVITY: tuple[Severity, ...] = get_args(Severity)
 """The gravest first."""
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One path before and after. None is "does not exist"; a binary file that exists has an empty text."""
-
-    path: str
-    old: str | None = None
-    new: str | None = None
-    old_mode: int | None = None
-    new_mode: int | None = None
-    """As git writes them: 0o100644, 0o100755, 0o120000."""
-    binary: bool = False
 
 
 class Rule(NamedTuple):

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
-from unstuck.journal import CheckResult, Counts, Ended
-from unstuck.line import Interrupted, Kit, set_up
+from unstuck.kit import Interrupted, Kit, set_up
 from unstuck.orders import Subject
-from unstuck.plans import Check
+from unstuck.outcome import Ended
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting
+from unstuck.verdict import Check, CheckResult, Counts
 from unstuck.verify.change import pattern
 
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
@@ -56,8 +56,6 @@ class Site:
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
-    altered: frozenset[str] = frozenset()
-    """Files that the set-up changed before any check ran."""
 
     def stand(self, base: str, tree: str | None = None, *, anew: bool = False) -> None:
         """Hold this commit, with the tree's files on top when given, and nothing that an agent left lying about."""
@@ -66,12 +64,12 @@ class Site:
         self.stands_on = None
         kit = self.kit
         folder = kit.workspace.prepare(self.slot, base, tree, clean=True)
-        self.altered = frozenset()
         if kit.config.workspace.setup:
             needs = "\n".join(kit.own_files.read(folder / name) or "" for name in manifest_files())
             if (failure := set_up(kit, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
-            self.altered = frozenset(kit.workspace.altered(self.slot))
+            if kit.workspace.altered(self.slot):  # what a check reads of the tree is the tree
+                kit.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
@@ -116,7 +114,7 @@ class Site:
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
         kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired = tuple(path for path in kit.workspace.altered(self.slot) if path not in self.altered)
+        repaired = kit.workspace.altered(self.slot)
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
@@ -221,7 +219,7 @@ def only_looks(check: Check) -> bool:
 def is_test_run(check: Check) -> bool:
     """Whether a check runs tests: a kind that somebody gave it says so better than its words."""
     by_name = pattern("check", "tests").search(check.command) is not None
-    return by_name or role(Evidence(command=check.command, check=check.kind)) == "test"
+    return by_name or role(check.command, check=check.kind) == "test"
 
 
 def narrowed(checks: Sequence[Check], files: Collection[str]) -> Check | None:

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.journal import CheckResult, Remark, Severity, Status
-from unstuck.line import Kit
+from unstuck.changes import Change
+from unstuck.kit import Kit
 from unstuck.orders import Subject
-from unstuck.plans import Check, Task
+from unstuck.plans import Task
 from unstuck.tools import is_plain_run
-from unstuck.verify.change import Change, is_declared, part_of, rule_of
+from unstuck.verdict import Check, CheckResult, Remark, Severity, Status
+from unstuck.verify.change import is_declared, part_of, rule_of
 from unstuck.verify.checks import Site, check_on, on_base
 
 NO_CHECK = "the task has no command that could be run"

@@ -4,22 +4,24 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from posixpath import dirname, join, normpath
 
 from unstuck.agents import claimed_files, missing_files, statement
-from unstuck.decide import done_by_others, patch_marks
+from unstuck.changes import Change
+from unstuck.decide import patch_marks
 from unstuck.diagnosis import Evidence, Kind, read
-from unstuck.journal import CheckResult, Remark, Severity, Verdict
 from unstuck.orders import Subject
-from unstuck.plans import Check
-from unstuck.tell import one_line
+from unstuck.state import done_by_others
+from unstuck.text import one_line
 from unstuck.tools import is_plain_run
+from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.verify import audit as reader
 from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
 from unstuck.verify.change import (
     EVIDENCE_CHARS,
     GRAVITY,
-    Change,
+    SYMLINK,
     Line,
     added_lines,
     found,
@@ -225,7 +227,7 @@ def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
             *outside_scope(exam.changes, exam.task.files, fence),
             *_unspoken(exam, {one.path for one in remarks}),
         )
-    return [*remarks, *_claims(exam)]
+    return [*remarks, *_links(exam), *_claims(exam)]
 
 
 def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
@@ -256,6 +258,17 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
             now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
             says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")
+
+
+def _links(exam: Exam) -> Iterator[Remark]:
+    """Find links that lead out of the tree: what is read there is not what was verified, and anybody may change it."""
+    for one in exam.changes:
+        target = one.new or "/"
+        way = normpath(join(dirname(one.path), target))
+        # Up again from a folder that the link names is another way where that folder is a link.
+        climbs = target.split("/").count("..") != normpath(target).split("/").count("..")
+        if one.new_mode == SYMLINK and (climbs or way.split("/")[0] in {"", "..", ".git"}):
+            yield found("link-out", one.path, says=f"{one.path} leads out of the tree.")
 
 
 def _claims(exam: Exam) -> Iterator[Remark]:

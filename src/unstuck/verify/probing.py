@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis import reason
-from unstuck.journal import CheckResult, Remark
-from unstuck.line import Kit
-from unstuck.plans import END_TO_END, Check
-from unstuck.tell import one_line
+from unstuck.kit import Kit
+from unstuck.plans import END_TO_END
+from unstuck.text import one_line
 from unstuck.tools import is_plain_run, shows_tests
+from unstuck.verdict import Check, CheckResult, Remark
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base

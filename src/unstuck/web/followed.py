@@ -4,7 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
-from unstuck.journal import Entry, RunState
+from unstuck.journal import Entry
+from unstuck.state import RunState
 from unstuck.web.charts import Charts
 from unstuck.web.overview import LAST_EVENTS, clean, event_object, overview
 

@@ -10,7 +10,8 @@ from typing import Any
 from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tools_used
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, UnstuckError
-from unstuck.journal import Verb, iso
+from unstuck.journal import Verb
+from unstuck.text import iso
 from unstuck.web.followed import Followed
 from unstuck.web.overview import clean
 from unstuck.web.task_story import task_story

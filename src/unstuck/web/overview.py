@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unstuck.journal import Entry, Operated, RunState, TaskState, awaits_approval
-from unstuck.line import blocked
-from unstuck.tell import Row, Summary, recovered, sentence, summary, visible
+from unstuck.journal import Entry, Operated
+from unstuck.state import RunState, TaskState, awaits_approval, blocked
+from unstuck.tell import Row, Summary, recovered, sentence, summary
+from unstuck.text import visible
 from unstuck.web.charts import Charts
 
 SCHEMA = 1
@@ -141,7 +142,7 @@ def _question(tasks: Sequence[str], asked: str, state: RunState, *, outside: boo
         "detail": first.question,
         "outside": outside,
         "approval": awaits_approval(first),
-        "tree": verdict.tree if verdict else "",
+        "tree": verdict.tree if verdict and first.acceptable else "",
         "files": list(verdict.files[:8]) if verdict else [],
     }
 

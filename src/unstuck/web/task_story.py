@@ -4,26 +4,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.agents import ToolCall
 from unstuck.decide import Decision
 from unstuck.diagnosis import KINDS, Failure
+from unstuck.files import check_object
 from unstuck.journal import (
     Acted,
     AttemptStarted,
-    AttemptState,
     Classified,
     Decided,
     Entry,
-    Outcome,
     Rebased,
-    RunState,
     SessionEnded,
     SessionStarted,
-    Verdict,
     Verified,
-    check_object,
 )
-from unstuck.tell import action_text, escalation, lineage_text, one_line, question, sentence
+from unstuck.outcome import Outcome, ToolCall
+from unstuck.state import AttemptState, RunState
+from unstuck.tell import action_text, escalation, lineage_text, question, sentence
+from unstuck.text import one_line
+from unstuck.verdict import Verdict
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000

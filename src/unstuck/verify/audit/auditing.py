@@ -7,7 +7,9 @@ must still be asked for. Where the task names a path, its tests may expect somet
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.journal import Redactor, Remark
+from unstuck.changes import Change
+from unstuck.secrets import Redactor
+from unstuck.verdict import Remark
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
@@ -16,11 +18,8 @@ from unstuck.verify.audit.product import ANYWHERE, judge_product, names_gone
 from unstuck.verify.audit.settings import judge_settings
 from unstuck.verify.change import (
     GRAVITY,
-    SYMLINK,
-    Change,
     found,
     is_declared,
-    is_judge,
     part_of,
     pattern,
     removed_lines,
@@ -128,8 +127,6 @@ def _files(changes: Sequence[Change], redactor: Redactor) -> Iterator[Remark]:
         if part in {"snapshot", "testdata"} and there and (change.new is None or change.binary or gone is not None):
             says = f"{path} {'is gone' if change.new is None else 'holds something else than before'}."
             yield found(f"{part}-changed", path, 1, says, gone.text.strip() if gone is not None else "")
-        if SYMLINK == change.new_mode != change.old_mode and there and is_judge(path):
-            yield found("check-changed", path, 1, f"{path} became a link to something else.")
 
 
 def _runs_less(case: Case, became: Case) -> Iterator[Remark]:

@@ -5,9 +5,11 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from unstuck.journal import Redactor, Remark
+from unstuck.changes import Change
+from unstuck.secrets import Redactor
+from unstuck.verdict import Remark
 from unstuck.verify.audit.grammars import grammar_of
-from unstuck.verify.change import Change, Line, added_lines, found, known, part_of, pattern, removed_lines
+from unstuck.verify.change import Line, added_lines, found, known, part_of, pattern, removed_lines
 
 LONGEST_LINE = 400
 BULK = 3
@@ -39,6 +41,8 @@ def judge_product(changes: Sequence[Change], redactor: Redactor) -> Iterator[Rem
         if change.old is None and pattern("shadow", "tools").search(change.path):
             says = f"{change.path} takes the place of a tool that the checks use."
             yield found("tool-shadowed", change.path, 1, says)
+        if change.old is None and redactor.text(change.path) != change.path:
+            yield found("secret", says="A secret stands in the name of a file.")
         if change.new and not change.binary:
             yield from _secrets(change, redactor)
             yield from _signs(change, moved)
@@ -51,7 +55,9 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
         part = "forking test"
     elif change.old is None and pattern("judge", "cases").search(change.path):
         part = "new test"
-    rows = [row for row in known()["sign"] if part in row["parts"]]
+    rows = [
+        row for row in known()["sign"] if part in row["parts"] and not re.search(row.get("aside", "$^"), change.path)
+    ]
     lines = [line for line in _added(change) if not line.text.lstrip().startswith(("#", "//", "*"))]
     for line, after in pairwise((*lines, Line(0, ""))):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text

@@ -7,8 +7,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from unstuck.journal import Remark
-from unstuck.verify.change import Change, added_lines, found, is_judge, known, part_of, pattern, removed_lines
+from unstuck.changes import Change
+from unstuck.verdict import Remark
+from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 
 LONGEST = 300_000
 LONGEST_LINE = 600

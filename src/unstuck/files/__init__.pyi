@@ -1,0 +1,15 @@
+from unstuck.files.autobuild import Adopted as Adopted
+from unstuck.files.autobuild import adopt as adopt
+from unstuck.files.autobuild import inherited as inherited
+from unstuck.files.phase_file import check_object as check_object
+from unstuck.files.phase_file import phase as phase
+from unstuck.files.projections import ExecutionLog as ExecutionLog
+from unstuck.files.projections import Projections as Projections
+from unstuck.files.smart_ralph import RECOVERY as RECOVERY
+from unstuck.files.smart_ralph import asked_by as asked_by
+from unstuck.files.smart_ralph import spec_folder as spec_folder
+from unstuck.files.storing import Store as Store
+from unstuck.files.storing import begin_anew as begin_anew
+from unstuck.files.storing import claimed as claimed
+from unstuck.files.storing import journal_path as journal_path
+from unstuck.files.storing import show_store as show_store

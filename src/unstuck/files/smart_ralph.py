@@ -1,0 +1,384 @@
+"""Edge: The files of a spec folder that stand beside its plan: the object of `.ralph-state.json`, the sections of `.progress.md`."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unstuck.decide import FINAL, PASSED, Amendment, Limits, harmless, history_line, read_request
+from unstuck.diagnosis import Kind
+from unstuck.journal import Settings
+from unstuck.ports import PlanFile
+from unstuck.process import rewrite
+from unstuck.state import SETTLED, RunState, TaskState, commit_of, said
+from unstuck.text import one_line
+
+STATE, PROGRESS = ".ralph-state.json", ".progress.md"
+NOT_JSON = "State file is not valid JSON"
+NAME_CHARS = 100
+RECOVERY = "fix-tasks"
+"""The profile that `recoveryMode` stands for."""
+HASH_CHARS = 7
+TITLE_CHARS, LEARNING_CHARS = 120, 240
+LIMIT_FIELDS = {
+    "maxTaskIterations": ("attempts", 1),
+    "maxFixTasksPerOriginal": ("fixes", 0),
+    "maxFixTaskDepth": ("fix_depth", 0),
+    "maxGlobalIterations": ("executions", 1),
+    "maxModificationsPerTask": ("modifications", 0),
+    "maxModificationDepth": ("modification_depth", 0),
+}
+"""The limits that a state file may set: their names here, and the least that makes sense."""
+COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
+_HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+_REMARK = re.compile(r"[ \t]+(?!- [0-9a-f]{6})\S")
+SECTIONS = {
+    COMPLETED: re.compile(r"- \[[xX]\] (\S+)"),
+    FIXES: re.compile(r"- Task (\S+):"),
+    LEARNINGS: re.compile(r"(?!)"),
+}
+"""The sections in their order, and by what a line of one names its task."""
+
+
+class NotAState(ValueError):
+    """A state file that cannot be read, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecFolder:
+    """One spec folder. A person and other programs may edit its files at any time; their edits are kept."""
+
+    path: Path
+    told: Callable[[str], None]
+    """Hears of a file that had to be set aside."""
+
+    def write(self, state: RunState, limits: Limits) -> None:
+        """Bring both files up to date."""
+        for file, change in self._changes(state, limits, self._object).items():
+            rewrite(self.path / file, change, create=True)
+
+    def redone(self, contents: Mapping[str, bytes], state: RunState, limits: Limits) -> dict[str, bytes]:
+        """Bring another version of them up to date, by their names; one that cannot be read is left alone."""
+        done: dict[str, bytes] = {}
+        for file, change in self._changes(state, limits, parse).items():
+            with contextlib.suppress(NotAState):
+                done |= {file: change(contents[file])} if file in contents else {}
+        return done
+
+    def _changes(
+        self, state: RunState, limits: Limits, read: Callable[[bytes], dict[str, Any] | None]
+    ) -> dict[str, Callable[[bytes], bytes]]:
+        name = one_line(os.fsencode(self.path.resolve().name).decode("utf-8", "backslashreplace"), NAME_CHARS)
+
+        def state_file(before: bytes) -> bytes:
+            content = read(before) or first_content(name, limits, len(state.tasks))
+            after = merged(content, state)
+            return before if after == content and before.strip() else _encoded(after)
+
+        def progress_file(before: bytes) -> bytes:
+            text = before.decode("utf-8", "surrogateescape")
+            return updated(text, progress(state), name).encode("utf-8", "surrogateescape")
+
+        return {STATE: state_file, PROGRESS: progress_file}
+
+    def _object(self, content: bytes) -> dict[str, Any] | None:
+        """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""
+        if not content.strip():
+            return None
+        try:
+            return parse(content)
+        except NotAState as error:
+            path = self.path / STATE
+            self.told(f"{error} ({path}). A copy is kept as {set_aside(path)}; the run goes on with its own facts.")
+            return None
+
+
+def set_aside(path: Path) -> str:
+    """Keep a copy of a file that cannot be read; not moved: after a crash, a missing one would mean `do it again`."""
+    aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
+    shutil.copyfile(path, aside)
+    return aside.name
+
+
+def spec_folder(plan_file: PlanFile, told: Callable[[str], None]) -> SpecFolder | None:
+    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
+    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
+
+
+def asked_by(plan_file: PlanFile) -> Settings:
+    """Return what the plan's own state file asks for; nothing, if there is none or it cannot be read."""
+    try:
+        return settings(parse((plan_file.path.parent / STATE).read_bytes()) if plan_file.spec_folder else {})
+    except (OSError, NotAState):
+        return Settings(limits={})
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """Read a state file; raise NotAState if it holds no JSON object."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise NotAState(f"{NOT_JSON}: {error}") from error
+    if not isinstance(value, dict):
+        raise NotAState(f"{NOT_JSON}: it holds no object")
+    return value
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):  # a lone half is no UTF-8
+        text = json.dumps(content, indent=2)
+    return f"{text}\n".encode()
+
+
+def settings(content: Mapping[str, Any]) -> Settings:
+    """Read what a state file asks for; a value that makes no sense asks for nothing."""
+    found = {
+        ours: content[theirs]
+        for theirs, (ours, least) in LIMIT_FIELDS.items()
+        if type(content.get(theirs)) is int and content[theirs] >= least
+    }
+    return Settings(
+        recovery=content.get("recoveryMode") is True,
+        awaits_approval=content.get("awaitingApproval") is True,
+        limits=found,
+    )
+
+
+# --- .ralph-state.json -------------------------------------------------------------------------------
+
+
+def first_content(name: str, limits: Limits, tasks: int) -> dict[str, Any]:
+    """Return the object for a spec folder that has none yet."""
+    return {
+        "source": "spec",
+        "name": name,
+        "phase": "execution",
+        "taskIndex": 0,
+        "totalTasks": tasks,
+        "taskIteration": 1,
+        "maxTaskIterations": limits.attempts,
+        "globalIteration": 1,
+        "maxGlobalIterations": limits.run_executions(tasks),
+        "recoveryMode": False,
+        "maxFixTasksPerOriginal": limits.fixes,
+        "maxFixTaskDepth": limits.fix_depth,
+        "fixTaskMap": {},
+    }
+
+
+def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
+    """Return the object brought up to date. What we do not know stays as it is, and in its place."""
+    content = dict(before)
+    tasks = list(state.tasks.values())
+    index = next((at for at, task in enumerate(tasks) if task.status not in SETTLED), len(tasks))
+    current = tasks[index] if index < len(tasks) else None
+    content |= {"phase": "execution", "taskIndex": index, "totalTasks": len(tasks)}
+    if "taskIteration" in before:
+        content["taskIteration"] = max(1, len(current.attempts) - current.epoch_from if current else 1)
+    if "globalIteration" in before:
+        content["globalIteration"] = max(1, state.executions)
+    if state.started is not None and state.started.options.profile == RECOVERY:
+        content["recoveryMode"] = True
+    if state.let_go and before.get("awaitingApproval") is True:
+        content["awaitingApproval"] = False
+    fixes = _fix_map(before.get("fixTaskMap"), state)
+    if fixes or "fixTaskMap" in before:
+        content["fixTaskMap"] = fixes
+    changes = _modification_map(before.get("modificationMap"), state)
+    if changes or "modificationMap" in before:
+        content["modificationMap"] = changes
+    return content
+
+
+def _modification_map(before: object, state: RunState) -> dict[str, Any]:
+    known = dict(before) if isinstance(before, dict) else {}
+    for name, task in state.tasks.items():
+        if task.modifications:
+            made = [
+                {"id": new, "type": one.request, "reason": said_reason(task, one.attempt)}
+                for one in task.modifications
+                for new in one.ids
+            ]
+            known[name] = {"count": len(task.modifications), "modifications": made}
+    return known
+
+
+def said_reason(task: TaskState, attempt: int) -> str:
+    """Return why the agent asked for a change in one of its attempts."""
+    outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
+    found = read_request(outcome.words, task.task.id) if outcome else None
+    return found.reason if isinstance(found, Amendment) else ""
+
+
+def _fix_map(before: object, state: RunState) -> dict[str, Any]:
+    """Bring the map up to date; tasks and fields that it has and we do not know stay."""
+    known = dict(before) if isinstance(before, dict) else {}
+    for name, task in state.tasks.items():
+        if not task.fixes:
+            continue
+        entry = known.get(name)
+        old = dict(entry) if isinstance(entry, dict) else {}
+        listed = old.get("fixTaskIds")
+        ids = [*(listed if isinstance(listed, list) else []), *task.fixes]
+        unique = list(dict.fromkeys(one for one in ids if isinstance(one, str)))
+        last = task.last_error or old.get("lastError", "")
+        known[name] = {**old, "attempts": len(unique), "fixTaskIds": unique, "lastError": last}
+    return known
+
+
+# --- .progress.md ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What the progress file is to say, by task where a line has one."""
+
+    completed: Mapping[str, str]
+    open: frozenset[str]
+    """Tasks that are not done, or no longer: a line that calls one completed is taken out."""
+    fixes: Mapping[str, str]
+    learnings: tuple[str, ...]
+
+
+def progress(state: RunState) -> Progress:
+    """Gather the lines, first things first: a file that is written seldom says the same as one that is written often."""
+    latest = sorted(state.tasks.items(), key=lambda item: item[1].last_seq)
+    worked = {name: task for name, task in latest if task.attempts}
+    learnings = sorted((at, line) for task in worked.values() for at, line in _learnings(task))
+    return Progress(
+        completed={name: _completed(task, state) for name, task in worked.items() if task.status == "complete"},
+        open=frozenset(name for name, task in worked.items() if task.status != "complete"),
+        fixes={
+            name: history_line(name, task.fixes, final)
+            for name, task in worked.items()
+            if task.fixes and (final := final_of(state, name))
+        },
+        learnings=tuple(line for _, line in learnings),
+    )
+
+
+def final_of(state: RunState, name: str) -> str:
+    """Say how the repairing of a task ended, if it has: PASS, or the limit that it, or one of its fixes, ran into."""
+    task = state.tasks[name]
+    if task.status == "complete":
+        return PASSED
+    if task.status == "stuck":
+        return FINAL.get(task.climbed[-1], "") if task.climbed else ""
+    ended = [final_of(state, fix) for fix in task.waits_for if fix in state.tasks]
+    return next((final for final in ended if final not in ("", PASSED)), "")
+
+
+def _completed(task: TaskState, state: RunState) -> str:
+    commit = commit_of(state, task.task.id)
+    tail = f" - {commit[:HASH_CHARS]}" if commit else ""
+    return f"- [x] {task.task.id} {harmless(task.task.title, TITLE_CHARS)}{tail}"
+
+
+def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
+    """Yield how each attempt failed, and when it began."""
+    for attempt in task.attempts:
+        if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
+            told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
+            yield (
+                attempt.started,
+                f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",
+            )
+
+
+def updated(text: str, said: Progress, spec: str) -> str:
+    """Return the file's text with what is to be said in it; a missing section is made, an empty file begun."""
+    mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
+    unended = mark if text and not text.endswith("\n") else ""
+    lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
+    start, end = _section(lines, LEARNINGS)
+    known: dict[str, list[str]] = defaultdict(list)
+    for line in lines[max(start, 0) : end]:
+        known[_subject(line)].append(line.rstrip())
+    new = {one: one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])}
+    for heading, wanted in ((COMPLETED, said.completed), (FIXES, said.fixes), (LEARNINGS, new)):
+        gone = said.open if heading == COMPLETED else frozenset()
+        lines = _put(lines, heading, {name: f"{line}{mark}" for name, line in wanted.items()}, gone, mark)
+    return "\n".join(lines).removesuffix(unended)
+
+
+def _subject(learning: str) -> str:
+    """Return which attempt a learning is about."""
+    return learning.rstrip().partition(" failed (")[0]
+
+
+def _put(lines: list[str], heading: str, wanted: Mapping[str, str], gone: frozenset[str], mark: str) -> list[str]:
+    """Replace the lines of a section that are about the same tasks, and append the others at its end."""
+    start, end = _section(lines, heading)
+    if start < 0:
+        return _begun(lines, heading, wanted, mark) if wanted else lines
+    left = dict(wanted)
+    kept: list[str] = []
+    for line in lines[start + 1 : end]:
+        found = SECTIONS[heading].match(line)
+        name = found[1] if found else ""
+        if name in left:
+            new = left.pop(name)
+            kept.append(line if _says(line, new.rstrip()) else new)
+        elif name not in gone:
+            kept.append(line)
+    blank = len(kept)
+    while blank and not kept[blank - 1].strip():
+        blank -= 1
+    apart = [mark] if left and blank == len(kept) and end < len(lines) else []
+    return [*lines[: start + 1], *kept[:blank], *left.values(), *apart, *kept[blank:], *lines[end:]]
+
+
+def _begun(lines: list[str], heading: str, wanted: Mapping[str, str], mark: str) -> list[str]:
+    """Make a section: before the first of those that come after it and are there, else at the end."""
+    later = list(SECTIONS)[list(SECTIONS).index(heading) + 1 :]
+    at = next((place for other in later if (place := _section(lines, other)[0]) >= 0), len(lines))
+    above = lines[:at]
+    if at == len(lines):
+        while above and not above[-1].strip():
+            above.pop()
+    apart = [mark] if above and above[-1].strip() else []
+    return [*above, *apart, f"{heading}{mark}", *wanted.values(), mark if at < len(lines) else "", *lines[at:]]
+
+
+def _says(line: str, wanted: str) -> bool:
+    """Whether a line says this already, with or without a person's remark behind it."""
+    return line.rstrip() == wanted or (line.startswith(wanted) and _REMARK.match(line, len(wanted)) is not None)
+
+
+def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
+    """Return where a section's heading stands and where the section ends; -1 if there is none."""
+    start = -1
+    for at in _headings(lines):
+        if start >= 0:
+            return start, at
+        if lines[at].rstrip("#: \t\r").casefold() == heading.casefold():
+            start = at
+    return start, len(lines)
+
+
+def _headings(lines: Sequence[str]) -> Iterator[int]:
+    """Find the headings outside of fenced code. A fence that is never closed is text: it must not hide the rest."""
+    closers: dict[str, list[int]] = defaultdict(list)
+    for at in range(len(lines) - 1, -1, -1):
+        if found := _FENCE.fullmatch(lines[at].rstrip()):
+            closers[found[1]].append(at)
+    inside = -1
+    for at, line in enumerate(lines):
+        if at <= inside:
+            continue
+        if found := _FENCE.match(line):
+            ends = closers[found[1]]  # the next one last
+            while ends and ends[-1] <= at:
+                ends.pop()
+            inside = ends[-1] if ends else inside
+        elif _HEADING.match(line):
+            yield at

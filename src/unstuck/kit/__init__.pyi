@@ -1,0 +1,14 @@
+from unstuck.kit.check_memory import Memory as Memory
+from unstuck.kit.check_memory import NoMemory as NoMemory
+from unstuck.kit.check_memory import open_memory as open_memory
+from unstuck.kit.parts import Interrupted as Interrupted
+from unstuck.kit.parts import Kit as Kit
+from unstuck.kit.parts import Layout as Layout
+from unstuck.kit.parts import NoRemedies as NoRemedies
+from unstuck.kit.parts import OneTask as OneTask
+from unstuck.kit.parts import Stopper as Stopper
+from unstuck.kit.parts import set_up as set_up
+from unstuck.kit.parts import timed as timed
+from unstuck.kit.parts import used_up as used_up
+from unstuck.kit.recorder import Recorder as Recorder
+from unstuck.kit.recorder import redacted as redacted

@@ -1,0 +1,96 @@
+"""Edge: Record facts: redact, append, fold, tell. The one place where anything is written down."""
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from unstuck.journal import (
+    BroughtHome,
+    Entry,
+    Event,
+    Inherited,
+    Noted,
+    Operated,
+    PlanChanged,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from unstuck.ports import Journal
+from unstuck.secrets import Redactor
+from unstuck.state import RunState, TaskState
+from unstuck.text import visible
+
+T = TypeVar("T")
+Listener = Callable[[Entry, RunState], None]
+
+
+class Recorder:
+    """The journal and the state that follows from it, kept in step for all threads of one run."""
+
+    def __init__(
+        self, journal: Journal, state: RunState, redactor: Redactor, listeners: tuple[Listener, ...] = ()
+    ) -> None:
+        self.state = state
+        self._journal = journal
+        self._redactor = redactor
+        self._listeners = listeners
+        self._lock = threading.RLock()
+        self.changed: set[str] = set()
+        """Tasks whose projections are out of date."""
+
+    def __call__(self, event: Event) -> Entry:
+        """Make the fact durable, then true."""
+        with self._lock:
+            entry = self._journal.append(redacted(event, self._redactor))
+            self.state.apply(entry)
+            self.changed |= self._concerned(entry.event)
+            for listener in self._listeners:
+                listener(entry, self.state)
+            return entry
+
+    def _concerned(self, event: Event) -> set[str]:
+        match event:
+            case RunStarted() | RunResumed() | PlanChanged() | Operated() | Inherited():
+                return set(self.state.tasks)
+            case BroughtHome() | RunEnded() | Noted():
+                return set()
+            case _:
+                return {event.task}
+
+    def still_ours(self) -> None:
+        """Raise OwnershipLost if another supervisor took the run over."""
+        self._journal.beat()
+
+    def note(self, text: str, task: str | None = None, *, meanwhile: bool = False) -> None:
+        self(Noted(text=text, task=task, meanwhile=meanwhile))
+
+    def task(self, name: str) -> TaskState:
+        with self._lock:
+            return self.state.tasks[name]
+
+    def take_changed(self) -> tuple[RunState, tuple[str, ...]]:
+        """Return the state of this moment, and the tasks that changed since the last call, in the plan's order.
+
+        The state is a copy: files that are made from it agree with each other, whatever is recorded meanwhile.
+        """
+        with self._lock:
+            names = sorted(self.changed & self.state.places.keys(), key=self.state.places.__getitem__)
+            self.changed = set()
+            return dataclasses.replace(self.state, tasks=dict(self.state.tasks)), tuple(names)
+
+
+def redacted(value: T, redactor: Redactor) -> T:
+    """Return the value with every string in it redacted, fit for UTF-8 and for a terminal: git hands on any file name."""
+    if isinstance(value, str):
+        plain = type(value) is str  # an enumeration's member is one of ours
+        return cast("T", visible(redactor.text(value.encode(errors="backslashreplace").decode()))) if plain else value
+    if isinstance(value, tuple):
+        return cast("T", tuple(redacted(part, redactor) for part in value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        clean = {name: redacted(part, redactor) for name, part in parts.items()}
+        changed = {name: part for name, part in clean.items() if part is not parts[name]}
+        return dataclasses.replace(value, **changed) if changed else value
+    return value

@@ -1,0 +1,2 @@
+from unstuck.secrets.redact import Redactor as Redactor
+from unstuck.secrets.redact import redactor as redactor

@@ -1,0 +1,216 @@
+"""Take secrets out of text before anything is stored. Pure, and linear in the length of the text."""
+
+import re
+from binascii import b2a_base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from unstuck.secrets import secret_signs
+from unstuck.shipped import shipped_table
+
+REDACTED = "[redacted]"
+
+SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+"""A variable whose name ends so holds a secret, even if it looks like a word."""
+SHORT = 200
+SHORTEST_SECRET = 6
+"""Shorter values ("true", "none") would be found all over ordinary text."""
+SHORTEST_LINE = 16
+"""As above, for the single lines of a secret that has many."""
+SHORTEST_RANDOM = 20
+"""As above, for a value that only its look gives away."""
+SHORTEST_WRAPPED = 12
+"""As above, for a secret that the end of a line cuts in two."""
+SHORTEST_CODED = 8
+SHORTEST_START = 6
+"""So much of a secret at the end of a line makes us wait for the next."""
+
+BLANKS = b" \t\r\n\\"
+ADDRESS = re.compile(r"\w+://[^\s/:@]*:([^\s/@]{6,})@")
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Knows the secrets of one environment, and what the tokens of well-known services look like."""
+
+    secrets: tuple[str, ...] = ()
+    by_name: bool = True
+    """Also take what only the name before it shows to be a secret; else only what is one wherever it stands."""
+
+    def text(self, text: str) -> str:
+        """Return the text with every secret replaced."""
+        return _again(self, text) if len(text) <= SHORT else self.split(text, len(text), final=True)[0]
+
+    def split(self, text: str, at: int, *, final: bool = False) -> tuple[str, str]:
+        """Cut at `at`, or earlier where that would cut a secret; return the redacted front and the untouched rest.
+
+        A secret whose end may not have come yet belongs to the rest, unless this is `final`.
+        """
+        data = text.encode("utf-8", "surrogatepass")
+        cut = at if len(data) == len(text) else len(text[:at].encode("utf-8", "surrogatepass"))
+        if not final:
+            cut = min(cut, _open_key(data), self._open_line(data, cut))
+        pieces: list[bytes] = []
+        position = 0
+        for start, end in _merge(self._spans(data)):
+            if end > cut:
+                cut = min(cut, start)
+                break
+            pieces += (data[position:start], REDACTED.encode())
+            position = end
+        if not pieces and cut == len(data):
+            return text, ""
+        pieces.append(data[position:cut])
+        return _text(b"".join(pieces)), _text(data[cut:])
+
+    def _spans(self, data: bytes) -> Iterator[secret_signs.Span]:
+        needles, wrapped = _known(self.secrets)
+        for needle in needles:
+            start = data.find(needle)
+            while start >= 0:
+                yield start, start + len(needle)
+                start = data.find(needle, start + len(needle))
+        if wrapped and (b"\n" in data or b"\\n" in data):
+            flat = data.replace(b"\\n", b"").translate(None, BLANKS)
+            for needle in wrapped:
+                if needle in flat:
+                    yield from (match.span() for match in _over_lines(needle).finditer(data))
+        yield from secret_signs.shape_spans(data)
+        if self.by_name:
+            yield from secret_signs.named_spans(data)
+
+    def _open_line(self, data: bytes, at: int) -> int:
+        """Return where a secret may begin that the end of the last line cuts off, or the length of the text."""
+        end = LINE_END.search(data, max(0, at - LONGEST_LINE_END), at)
+        word = APART.split(data[max(0, end.start() - LONGEST_WORD) : end.start()])[-1] if end else b""
+        if end is None or len(word) < SHORTEST_WORD:
+            return len(data)
+        line = data.rfind(b"\n", 0, end.start() - len(word)) + 1
+        starts = (needle[:SHORTEST_START] for needle in _known(self.secrets)[1])
+        if secret_signs.begins_token(word, at - line) or any(start in word for start in starts):
+            return line
+        return line if self.by_name and NAMED.search(data, max(0, at - 256), at) else len(data)
+
+
+SHORTEST_WORD, LONGEST_WORD, LONGEST_LINE_END = 4, 2048, 12
+APART = re.compile(rb"[\s\"'`=]+")
+LINE_END = re.compile(rb"[ \t]{0,8}\\?\r?\n\Z")
+NAMED = re.compile(rb"(?i:passw\w{0,8}|passphrase|secret|token|api_?key)[\"']?[ \t]{0,8}[:=][ \t]{0,8}\r?\n\Z")
+
+
+@lru_cache(maxsize=2048)
+def _again(redactor: Redactor, text: str) -> str:
+    """Redact what comes again and again: names of tasks, agents, commits and files."""
+    return redactor.split(text, len(text), final=True)[0]
+
+
+def redactor(environment: Mapping[str, str]) -> Redactor:
+    """Make a redactor that knows the secrets in these environment variables."""
+    return _redactor(frozenset(environment.items()))
+
+
+@lru_cache(maxsize=8)
+def _redactor(environment: frozenset[tuple[str, str]]) -> Redactor:
+    found = {form for name, value in environment for secret in _secrets(name, value.strip()) for form in _forms(secret)}
+    return Redactor(tuple(sorted(found, key=lambda secret: (-len(secret), secret))))
+
+
+def _secrets(name: str, value: str) -> Iterator[str]:
+    """Yield what is secret of a variable: its value, or the password in it."""
+    if len(value) < SHORTEST_SECRET or value.lower() in shipped_table("secrets")["common"]:
+        return
+    weight, data = secret_signs.weigh(name.lower().encode(errors="replace")), value.encode(errors="replace")
+    named = weight == "strong" and secret_signs.credible(data, strong=True, quoted=True)
+    made_up = weight == "weak" and (secret_signs.credible(data, strong=False, quoted=True) or _is_webhook(data))
+    if name.upper().endswith(SECRET_NAMES) or named or made_up or "PRIVATE KEY-----" in value:
+        yield value
+    elif match := ADDRESS.match(value):
+        yield match[1]
+    elif not secret_signs.sign("plain").search(name.encode(errors="replace")) and _made_up(data):
+        yield value
+
+
+def _is_webhook(data: bytes) -> bool:
+    """Say whether this is an address with a secret in its path."""
+    return data.startswith((b"http://", b"https://")) and secret_signs.looks_random(data)
+
+
+def _made_up(data: bytes) -> bool:
+    """Tell what only a machine can have made from paths, versions, lists and the names of commits."""
+    long = len(data) >= SHORTEST_RANDOM and secret_signs.credible(data, strong=False, quoted=True)
+    return long and not re.fullmatch(rb"[0-9a-f-]+|[\w.+-]*[:;,@/ ].*|[\w.]+=.*|(?:[a-z]+|[A-Z]+|\d+|[._-])+", data)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield the secret as it stands in text, and as it is written inside JSON, an address, base64 and hex."""
+    yield value
+    yield value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    data = value.encode("utf-8", "surrogatepass")
+    yield "".join(chr(code) if chr(code).isalnum() or code in b"-._~" else f"%{code:02X}" for code in data)
+    if len(data) >= SHORTEST_CODED:
+        yield data.hex()
+        yield from _base64_forms(data)
+    lines = value.splitlines()
+    if len(lines) > 1:  # logs are written line by line
+        yield from (line.strip() for line in lines if len(line.strip()) >= SHORTEST_LINE)
+
+
+def _base64_forms(data: bytes) -> Iterator[str]:
+    """Yield what base64 makes of it, wherever in a longer text it begins: the characters that its neighbours share are cut."""
+    for before, shared in ((0, 0), (1, 2), (2, 3)):
+        coded = b2a_base64(b"\0" * before + data, newline=False).decode()
+        sure = coded[shared:] if (before + len(data)) % 3 == 0 else coded.rstrip("=")[shared:-1]
+        if len(sure) >= SHORTEST_CODED:
+            yield sure
+            yield sure.replace("+", "-").replace("/", "_")
+
+
+@lru_cache(maxsize=8)
+def _known(secrets: tuple[str, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return what to search for as it is, and with blanks and line ends taken out of it and of the text."""
+    needles = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets)
+    flat = (needle.replace(b"\\n", b"").translate(None, BLANKS) for needle in needles)
+    return needles, tuple(dict.fromkeys(needle for needle in flat if len(needle) >= SHORTEST_WRAPPED))
+
+
+@lru_cache(maxsize=64)
+def _over_lines(needle: bytes) -> re.Pattern[bytes]:
+    return re.compile(
+        rb"(?:\s|\\n|\\){0,80}".join(re.escape(needle[place : place + 1]) for place in range(len(needle)))
+    )
+
+
+def _merge(spans: Iterator[secret_signs.Span]) -> Iterator[secret_signs.Span]:
+    last: secret_signs.Span | None = None
+    for start, end in sorted(spans):
+        if last is not None and start < last[1]:
+            last = (last[0], max(last[1], end))
+            continue
+        if last is not None:
+            yield last
+        last = (start, end)
+    if last is not None:
+        yield last
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _open_key(data: bytes) -> int:
+    """Return where a private key begins that is not yet complete, or the length of the text."""
+    start = data.rfind(b"-----BEGIN ")
+    if start >= 0 and OPEN_KEY.match(data, start):
+        return start
+    start = data.rfind(b"Private-Lines:")
+    if start >= 0 and OPEN_PUTTY.match(data, start):
+        return start
+    return len(data)
+
+
+OPEN_KEY = re.compile(
+    rb"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    rb"""(?:[^-"'`(){}]|-(?!----))*(?:-----[A-Z0-9 ]{0,60}-{0,5})?\Z"""  # code that only mentions the header goes on with a quote
+)
+OPEN_PUTTY = re.compile(rb"Private-Lines:[ \t]{0,4}\d{1,4}(?:\r?\n[A-Za-z0-9+/=]{0,128})*\Z")
