@@ -4,6 +4,7 @@ Each act is a shell script run in a slot; `$U` is the user's checkout, `$R` the 
 """
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,3 +311,25 @@ def test_the_users_own_garbage_collection_breaks_no_slot(user: Path) -> None:
     assert work.tree(0, first).id == tree
     assert work.snapshot(0, "1") is not None
     git("fsck", "--strict")
+
+
+COLLECTS_BEFORE_A_REF_IS_WRITTEN = """\
+#!/bin/sh
+case "$*" in *"update-ref --stdin"*) [ -e {done} ] || {{ touch {done}; {git} gc --quiet --prune=now; }};; esac
+exec {git} "$@"
+"""
+
+
+def test_garbage_collected_before_a_tree_is_held_takes_nothing(user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = workspace(user)
+    first = work.tip()
+    (work.prepare(0, first) / "new.txt").write_text("x\n")
+    git, done, folder = shutil.which("git"), user.parent / "collected", user.parent / "bin"
+    folder.mkdir()
+    (folder / "git").write_text(COLLECTS_BEFORE_A_REF_IS_WRITTEN.format(git=git, done=done))
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    tree = work.tree(0, first).id
+    assert done.exists()
+    assert work.changed(first, tree) == ("new.txt",)
+    Git(user)("fsck", "--strict")

@@ -123,6 +123,13 @@ class Git:
         """Run a command that prints NUL-separated names (give it `-z`)."""
         return tuple(name for name in self(*args).split("\0") if name)
 
+    def resolve(self, *names: str) -> tuple[str | None, ...]:
+        """Return the object id of each name, None for what git says is missing, in one command."""
+        lines = self("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{name}\n" for name in names)).split(
+            "\n"
+        )
+        return tuple(None if line.endswith(" missing") else line for line in lines)
+
     def at(self, cwd: Path) -> "Git":
         return replace(self, cwd=cwd)
 

@@ -136,10 +136,10 @@ class Slot:
             lender.held.update(refs)
             lender.free -= refs.keys()
             return
-        for commit in refs.values():
-            if not self.repository.git.succeeds("cat-file", "-e", commit):
+        for name, there in zip(refs.values(), self.repository.git.resolve(*refs.values()), strict=True):
+            if there is None:
                 raise CheckpointGone(
-                    f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`."
+                    f"The commit {name} no longer exists.", hint="See what is left with `unstuck log`."
                 )
         raise GitFailed(
             f"What slot {self.number} stands on cannot be held: {shown(done.stderr.strip())}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unstuck.changes import NEVER_LANDS, Changes
-from unstuck.errors import GitFailed
+from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
 from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
@@ -98,7 +98,7 @@ def write(slot: Slot, base: str, left_out: Sequence[str], run: str = "") -> Tree
     """
     try:
         return _write(slot, base, left_out, run)
-    except GitFailed:
+    except (GitFailed, CheckpointGone):
         if not slot.staging.exists():
             raise
         return _write(slot, base, left_out, run)  # the user collected garbage before the tree was held
@@ -302,7 +302,7 @@ def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
     if not prepared.ready or not slot.path.is_dir():
         return None
     git, base = slot.git.using(**identity), prepared.base or slot.repository.head  # what we keep of it may be gone
-    kept, base_tree = resolve(git, ref, base + "^{tree}")
+    kept, base_tree = git.resolve(ref, base + "^{tree}")
     if kept is not None:
         return Snapshot(ref=ref, commit=kept)
     if base_tree is None:
@@ -317,12 +317,6 @@ def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
     commit = git("commit-tree", tree, *options, "-m", f"snapshot {ref}")
     slot.staging.unlink()
     return Snapshot(ref=ref, commit=commit)
-
-
-def resolve(git: Git, *names: str) -> tuple[str | None, ...]:
-    """Return the object id of each name, None for what does not exist, in one command."""
-    lines = git("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{name}\n" for name in names)).split("\n")
-    return tuple(None if line.endswith(" missing") else line for line in lines)
 
 
 def _agents_own(slot: Slot, identity: Mapping[str, str], ref: str, base: str, base_tree: str) -> tuple[str, ...]:

@@ -249,7 +249,7 @@ class GitWorkspace:
         return commit if COMMIT.fullmatch(commit) else None
 
     def _resolve(self, name: str) -> str | None:
-        return staging.resolve(self._git, name)[0]
+        return self._git.resolve(name)[0]
 
     def _commit(self, landing: Landing, *, sign: bool = False) -> str:
         """Write the landing's commit. Unsigned, the same landing always gives the same commit."""
