@@ -20,10 +20,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unstuck import diagnose
+from unstuck.agents.manifests import catalog
 from unstuck.changes import Change
 from unstuck.cli import run_cli
+from unstuck.config_file import read_config
+from unstuck.decide import profile
+from unstuck.diagnosis import catalog_guidance
 from unstuck.journal.event import Noted, encode
 from unstuck.plans import read
+from unstuck.secrets import redactor
 from unstuck.testing import World
 from unstuck.tools import effect
 from unstuck.verify.audit import audit
@@ -78,6 +83,7 @@ class Nursery:
         out, err = (os.fsdecode(streams[name].read_bytes()) for name in ("out", "err"))
         for path in streams.values():  # what still writes there writes to nobody
             path.unlink()
+        sys.stderr.write(err)  # whole, where a test fails
         return subprocess.CompletedProcess([*argv], code, out, err)
 
     def close(self) -> None:
@@ -128,6 +134,13 @@ def _read_tables() -> None:
     for name in LOADED:
         import_module(name)
     encode(Noted(text=""))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "unstuck.toml").write_text("[limits]\ndrain = 5\n")
+        read_config(Path(folder))
+    redactor({"NAME": "a value of no meaning", "A_TOKEN": "0123456789abcdef", "URL": "https://example.invalid/a"})
+    catalog()
+    catalog_guidance()
+    profile("standard")
     World({}).run(read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
     audit([Change(path="setup.cfg", old="[a]\nb = 1\n", new="[a]\nb = 2\n"), Change(path="a.py", new="one = 1\n")])
     effect("curl -X POST localhost")

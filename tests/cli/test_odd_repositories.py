@@ -1,8 +1,13 @@
 """Repositories and environments that are odd, each with its ending."""
 
+import hashlib
+from itertools import count
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.project import Project
@@ -43,3 +48,26 @@ def test_a_broken_git_config_is_told_as_such(project: "Project", tmp_path: "Path
     assert str(config) in told.err, told
     assert "config" in told.err, told
     assert "Traceback" not in told.err, told
+
+
+@pytest.mark.parametrize("variables", [{}, {"CACHE_KEY": "HEAD"}], ids=["by its look", "by a variable"])
+def test_a_commit_whose_name_could_be_a_secret_is_still_a_commit(
+    project: "Project", variables: "Mapping[str, str]"
+) -> None:
+    project.plan(A)
+    project.git("reset", "--quiet", "--hard", commit_named(project, "4b1d"))
+    project.script(_1_1=[[{"write": "a.txt", "text": "b\n"}], [MAKE_A]])
+    told = project.run(**{name: project.git("rev-parse", value) for name, value in variables.items()})
+    assert told.code == 0, told
+    assert (project.root / "a.txt").exists()
+
+
+def commit_named(project: "Project", start: str) -> str:
+    """Commit what is committed already, with a message that gives the commit a name with this beginning."""
+    head = f"tree {project.git('rev-parse', 'HEAD^{tree}')}\nauthor A <a@b> 0 +0000\ncommitter A <a@b> 0 +0000\n\n"
+    bodies = (f"{head}{number}\n" for number in count())
+    named = (
+        body for body in bodies if hashlib.sha1(f"commit {len(body)}\0{body}".encode()).hexdigest().startswith(start)
+    )
+    (project.root.parent / "commit").write_text(next(named))
+    return project.git("hash-object", "-t", "commit", "-w", str(project.root.parent / "commit"))

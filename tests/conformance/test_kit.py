@@ -8,6 +8,7 @@ from tests.conformance.agents import AGENTS
 from tests.conformance.clis import pinned
 from tests.conformance.conftest import MARK, PROC, marked
 from tests.conformance.scenarios import SCENARIOS
+from tests.patience import wait_until
 
 from unstuck.diagnosis.kinds import Kind
 
@@ -17,9 +18,9 @@ def test_an_orphan_is_found_by_what_it_inherited() -> None:
     mark = f"{MARK}={uuid4().hex}"
     name, value = mark.split("=")
     with subprocess.Popen(["sleep", "600"], env={name: value}, start_new_session=True) as orphan:
-        found = list(marked(mark))
+        # Popen is back a moment before the new program's environment can be read.
+        wait_until(lambda: ["sleep", "600", ""] in marked(mark), "the orphan")
         orphan.kill()
-    assert ["sleep", "600", ""] in found
     assert list(marked(mark)) == []
 
 

@@ -87,6 +87,9 @@ NAMED = {
 ORDINARY = (
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     f'"integrity": "sha512-{MIXED}{MIXED}{MIXED}=="',
+    "4b1d74f2a812365062118e67f7aa53bcf3e9c0bb",
+    f'hash = "sha256:4b1d{HEX}{HEX[:28]}"',
+    f"example.org/x v1.0.0 h1:EAAA{MIXED}{MIXED[:19]}=",
     f"cache key: node-modules-{HEX}",
     f'"session_id":"{HEX[:8]}-{HEX[8:12]}-{HEX[12:16]}-{HEX[16:20]}-{HEX[20:]}"',
     f"data:image/png;base64,iVBORw0KGgo{MIXED}{MIXED}{MIXED}",

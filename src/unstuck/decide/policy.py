@@ -250,17 +250,21 @@ def at_rest(failure: Failure, trips: int, at: float) -> Breaker:
 
 def profiles(own: Mapping[str, Any] | None = None) -> dict[str, Policy]:
     """Return all profiles by name; a profile of the user's may begin as another one, named by `like`."""
-    tables = _catalog()
-    hints = tables["hints"]
-    found = {name: parse(name, table, hints) for name, table in tables.items() if name != "hints"}
+    found = dict(_catalogued())
     for name, table in (own or {}).items():
         try:
-            found[name] = parse(name, _based(table, tables), hints)
+            found[name] = parse(name, _based(table, _catalog()), _catalog()["hints"])
         except BadPolicy as error:
             raise BadUsage(
                 f"The configuration's {error}.", hint="See the profiles and their form: unstuck policy"
             ) from error
     return found
+
+
+@cache
+def _catalogued() -> Mapping[str, Policy]:
+    tables = _catalog()
+    return {name: parse(name, table, tables["hints"]) for name, table in tables.items() if name != "hints"}
 
 
 def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:

@@ -1,6 +1,7 @@
 """Edge: Record facts: redact, append, fold, tell. The one place where anything is written down."""
 
 import dataclasses
+import re
 import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -23,6 +24,9 @@ from unstuck.state import RunState, TaskState
 from unstuck.text import visible
 
 T = TypeVar("T")
+OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+NAMED_BY_GIT = frozenset({"base", "start", "tip", "tree", "commit", "hash"})
+"""Fields that git fills: what stands there is looked up again, so it stays whole, also where a variable holds the same."""
 Listener = Callable[[Entry, RunState], None]
 
 
@@ -90,7 +94,11 @@ def redacted(value: T, redactor: Redactor) -> T:
         return cast("T", tuple(redacted(part, redactor) for part in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        clean = {name: redacted(part, redactor) for name, part in parts.items()}
+        clean = {name: part if _is_object(name, part) else redacted(part, redactor) for name, part in parts.items()}
         changed = {name: part for name, part in clean.items() if part is not parts[name]}
         return dataclasses.replace(value, **changed) if changed else value
     return value
+
+
+def _is_object(field: str, value: object) -> bool:
+    return field in NAMED_BY_GIT and isinstance(value, str) and OBJECT.fullmatch(value) is not None

@@ -16,6 +16,8 @@ SHORTEST_TOKEN = 16
 LONGEST_TOKEN = 8192
 """A longer one goes on as text: no service makes them, and one must not stall the log."""
 LONGEST_PREFIX = 40
+LONGEST_SUM = 112
+"""As above, for the name of what a sum is made with, and what of the sum stands before a slash in it."""
 CLEAR_PREFIX = 5
 SHORT_PREFIX = 7
 LONGEST_AFTER = 400
@@ -140,8 +142,15 @@ def _token(data: bytes, start: int) -> Span | None:
             body = start + len(prefix)
             end = _reach(data, body, _alphabet(alphabet), need)
             if end - body >= need and _is_token(data[body : end + 1], prefix, alphabet):
-                return start, end
+                return None if _is_digest(data, start) else (start, end)
     return None
+
+
+def _is_digest(data: bytes, start: int) -> bool:
+    """Tell the name of an object in git, or the sum of a file, however it begins: a lock file holds thousands of them."""
+    return bool(sign("digest").match(data, start)) or bool(
+        sign("sums").search(data, max(0, start - LONGEST_SUM), start)
+    )
 
 
 def _is_token(body: bytes, prefix: bytes, alphabet: str) -> bool:
