@@ -59,7 +59,41 @@ mod tests {
     }
 }
 """
-PATHS = {PY: "tests/test_cart.py", GO: "a_test.go", JS: "src/add.test.js", RUST: "src/lib.rs"}
+WITHIN = """\
+import unittest
+
+
+def add(a, b):
+    assert a is not None
+    return a + b
+
+
+class Sums(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(1, 2), 3)
+        self.assertEqual(add(0, 0), 0)
+"""
+SOURCE = """\
+export const add = (a: number, b: number) => a + b
+
+if (import.meta.vitest) {
+  const { it, expect } = import.meta.vitest
+  it('adds', () => {
+    expect(add(1, 2)).toBe(3)
+    expect(add(0, 0)).toBe(0)
+  })
+}
+"""
+ASYNC = RUST.replace("#[test]", "#[tokio::test]").replace("fn multiplies", "async fn multiplies")
+PATHS = {
+    WITHIN: "calc.py",
+    SOURCE: "src/add.ts",
+    ASYNC: "src/lib.rs",
+    PY: "tests/test_cart.py",
+    GO: "a_test.go",
+    JS: "src/add.test.js",
+    RUST: "src/lib.rs",
+}
 PRODUCT = Change(path="shop/cart.py", old="RATE = 'one'\n", new="RATE = 'two'\n")
 
 
@@ -99,6 +133,11 @@ WEAKENED = [
     (JS, ("test(", "test.only("), "test-focused"),
     (JS, ("  expect(add(0, 0)).toBe(0)\n", ""), "assertion-removed"),
     (JS, ("=> {\n", "=> {\n  if (process.env.CI) return\n"), "assertion-guarded"),
+    (WITHIN, ("        self.assertEqual(add(0, 0), 0)\n", ""), "assertion-removed"),
+    (WITHIN, ("    def test_add", "    @unittest.skip('later')\n    def test_add"), "test-skipped"),
+    (SOURCE, ("    expect(add(0, 0)).toBe(0)\n", ""), "assertion-removed"),
+    (SOURCE, ("it('adds'", "it.skip('adds'"), "test-skipped"),
+    (ASYNC, ("assert_eq!(super::mul(a, b), product)", "assert!(super::mul(a, b) < 99)"), "assertion-loosened"),
     (RUST, ("(1, 4, 4), (0, 9, 0)", ""), "cases-removed"),
     (RUST, ("#[test]", "#[test]\n    #[ignore]"), "test-skipped"),
     (RUST, ("assert_eq!(super::mul(a, b), product)", "assert!(super::mul(a, b) < 99)"), "assertion-loosened"),
@@ -118,7 +157,7 @@ def test_a_task_that_names_the_tests_may_change_what_they_expect_but_not_how_muc
     offenders = [
         (edit, severity)
         for text, edit, rule in WEAKENED
-        for severity in [rules(changed(text, edit), ("shop", "tests", "src", "a_test.go")).get(rule)]
+        for severity in [rules(changed(text, edit), ("shop", "tests", "src", "a_test.go", "calc.py")).get(rule)]
         if (severity == "warn") != (rule == "expected-changed")
     ]
     assert offenders == []
@@ -139,6 +178,8 @@ HONEST = [
     ("another style", PY, ("assert total([], rate=2) == 0", "assert 0 == total([], rate=2)")),
     ("stricter", RUST, ("assert_eq!(super::mul(a, b), product);", "assert_eq!(super::mul(a, b), product); assert_eq!(super::mul(b, a), product);")),
     ("a word that means skip elsewhere", JS, ("expect(add(0, 0))", "queue.pending()\n  expect(add(0, 0))")),
+    ("what the product asserts of itself", WITHIN, ("    assert a is not None\n", "")),
+    ("the product beside its tests", SOURCE, ("=> a + b", "=> b + a")),
     ("a test more", GO, ("func TestAdd", "func TestSub(t *testing.T) {\n\tassert.Equal(t, 1, Sub(3, 2))\n}\n\nfunc TestAdd")),
 ]  # fmt: skip
 

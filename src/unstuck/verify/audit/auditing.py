@@ -75,7 +75,16 @@ class _Reading:
 
 
 def _read(change: Change, text: str) -> list[Case] | str:
-    return "it is too large or no text" if change.binary else read_tests(change.path, text)
+    if change.binary:
+        return "it is too large or no text"
+    read = read_tests(change.path, text)
+    return read if isinstance(read, str) or part_of(change.path) != "product" else _without_product(read)
+
+
+def _without_product(cases: Sequence[Case]) -> list[Case]:
+    """Leave out what a product asserts of itself: only tests are judges, and what stands beside them in a group of their own."""
+    groups = {one.scope for one in cases if one.kind == "test"} - {""}
+    return [one for one in cases if one.kind == "test" or (one.kind == "aid" and one.scope in groups)]
 
 
 def _cases(texts: Mapping[str, list[Case] | str]) -> list[Case]:
@@ -83,9 +92,9 @@ def _cases(texts: Mapping[str, list[Case] | str]) -> list[Case]:
 
 
 def _holds_tests(change: Change) -> bool:
-    part = part_of(change.path)
-    in_product = part == "product" and change.path.endswith(".rs") and "#[test]" in f"{change.old}{change.new}"
-    return part == "test" or (not change.binary and (part == "support" or in_product))
+    part, grammar = part_of(change.path), grammar_of(change.path)
+    within = part == "product" and grammar is not None and grammar.fits("inside", f"{change.old}\n{change.new}")
+    return part == "test" or (not change.binary and (part == "support" or within))
 
 
 def _weigh_tests(reading: _Reading, declared: Sequence[str], red: Collection[str]) -> Iterator[Remark]:
