@@ -6,6 +6,7 @@ Each line's command gets a process of its own, with its own folder, environment,
 any other, but for the half second in which Python loads everything. Its exit status is printed.
 """
 
+import gc
 import io
 import json
 import os
@@ -117,6 +118,7 @@ class Nursery:
 def serve(run: Callable[[Sequence[str]], int] = run_cli) -> None:
     """Fork a process for every line, and say how it ended."""
     _read_tables()
+    gc.freeze()  # whoever is forked need not look through all of this again
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

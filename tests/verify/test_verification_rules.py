@@ -140,6 +140,9 @@ SELECTIONS = {
     "dotnet": ("dotnet test", ["A.cs", "B.cs"], "dotnet test --filter FullyQualifiedName~A\\|FullyQualifiedName~B"),
     "phpunit": ("vendor/bin/phpunit", ["ATest.php", "B.php"], "vendor/bin/phpunit './ATest.php' && vendor/bin/phpunit './B.php'"),
     "ctest": ("ctest --test-dir build", ["tests/a.cpp"], "ctest --test-dir build --no-tests=error -R a"),
+    "variables": ("PYTHONPATH=. A='b c' python -m pytest", ["t.py"], "PYTHONPATH=. A='b c' python -m pytest -q -p no:cacheprovider './t.py'"),
+    "a limit": ("env CI=1 timeout -k 5 60 npx jest", ["a.test.js"], "env CI=1 timeout -k 5 60 npx jest --ci --runTestsByPath './a.test.js'"),
+    "variables, again and again": ("A=1 phpunit", ["ATest.php", "B.php"], "A=1 phpunit './ATest.php' && A=1 phpunit './B.php'"),
     "a class that is no word": ("mvn test", ["src/$(rm x).java"], None),
     "odd names": ("pytest", ["a'; rm -rf b.py"], "pytest -q -p no:cacheprovider './a'\"'\"'; rm -rf b.py'"),
     "the wrong runner": ("pytest", ["a.test.js"], None),
@@ -156,6 +159,7 @@ def test_some_files_are_run_as_the_checks_run_all(command: str, files: list[str]
 def test_a_plain_run_is_one_that_nothing_turns_round() -> None:
     assert is_plain_run("python -m pytest tests/test_a.py -k 'x or y'")
     assert not is_plain_run("pytest | grep -q FAIL && echo RED_PASS")
+    assert is_plain_run("CI=1 pytest -q")
     assert not is_plain_run("! pytest")
     assert not is_plain_run("grep -q x y")
 

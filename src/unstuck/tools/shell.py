@@ -22,11 +22,13 @@ QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\((?:[^()]|\([^()]*\))*\)|\
 ENDS = re.compile(r"\|\||&&|[;|&\n]")
 _WHOLE = re.compile(rf"{QUOTED.pattern}|`[^`]*`", re.DOTALL)
 _CUTS = re.compile(r"\|\||&&|[;|\n]|(?<!>)&(?!>)")
+_TIMEOUT = r"timeout(?:\s+-\S+)*(?:\s+[\d.]+[smhd]?){1,2}\s+"
+"""With the time after which it kills, where that stands before the other."""
 WRAPPERS = re.compile(
     r"^(?:\w+=\S*\s+"
     r"|(?:env|sudo|doas|time|nice|nohup|exec|command(?!\s+-[vV])|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
     r"(?:\s+-\S+)*\s+"
-    r"|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+"
+    rf"|{_TIMEOUT}"
     r"|(?:npx|bunx|uvx|pipx\s+run|pnpx|yarn\s+(?:run|dlx|exec)|pnpm\s+(?:run|exec|dlx)|npm\s+exec|bun\s+(?:x|run))"
     r"(?:\s+-\S+)*\s+"
     r"|(?:uv|poetry|pdm|rye|hatch|pipenv|pixi|conda)\s+run\s+(?:-\S+\s+)*"
@@ -36,6 +38,7 @@ WRAPPERS = re.compile(
 )
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|\"'])*\s+", re.ASCII)
+_BEFORE = re.compile(rf"(?:{_ASSIGNMENT.pattern}|env\s+(?=\w+=)|(?:time|nice)\s+|{_TIMEOUT})*", re.ASCII)
 _WORD = re.compile(r"[^\s;&|<>()]+")
 
 
@@ -54,6 +57,12 @@ def first_word(command: str) -> str:
         at = assignment.end()
     word = _WORD.match(rest, at)
     return word[0] if word else ""
+
+
+def before_program(part: str) -> str:
+    """Return what stands before the program of a simple command: variables that it sets, and a limit to its time."""
+    found = _BEFORE.match(part)
+    return found[0] if found else ""
 
 
 def parts(command: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import ENDS, QUOTED, programs
+from unstuck.tools.shell import ENDS, QUOTED, before_program, programs
 from unstuck.verdict import CheckKind
 
 Signs = Sequence[Sequence[str]]
@@ -111,14 +111,19 @@ def selecting(commands: Iterable[str], files: Sequence[str]) -> str | None:
     """Return a command that runs these test files and no others; None where no check shows how."""
     for command in commands:
         for part in _parts(command):
+            before = before_program(part)
             for runner in _runners():
-                shown = re.match(runner["shows"], part)
+                shown = re.match(runner["shows"], part[len(before) :])
                 mine = [file for file in sorted(files) if re.search(runner["takes"], file)]
                 if shown and mine and (items := _items(runner, mine)):
-                    line = shown.expand(runner["keeps"]) if runner["keeps"] else ""
+                    line = before + shown.expand(runner["keeps"]) if runner["keeps"] else ""
                     space = " " if line and not line.endswith((" ", "=")) else ""
                     between: str = runner.get("between", " ")
-                    return line + space + between.join(item.replace(r"\1", shown[1]) for item in dict.fromkeys(items))
+                    return (
+                        line
+                        + space
+                        + between.join(item.replace(r"\1", before + shown[1]) for item in dict.fromkeys(items))
+                    )
     return None
 
 
@@ -149,7 +154,9 @@ def looking_line(command: str) -> str:
 
 
 def _runner(command: str) -> Row | None:
-    return next((runner for runner in _runners() if re.match(runner["shows"], command.strip())), None)
+    plain = command.strip()
+    plain = plain[len(before_program(plain)) :]
+    return next((runner for runner in _runners() if re.match(runner["shows"], plain)), None)
 
 
 def _parts(command: str) -> list[str]:
