@@ -324,6 +324,27 @@ def test_stored_agents_are_kept_when_a_run_goes_on(cast: Cast) -> None:
     assert Options(agents=()).quota == "wait"
 
 
+def test_a_run_whose_agent_was_given_a_secret_goes_on_only_with_the_whole_command(
+    project: "Project", tmp_path: Path
+) -> None:
+    key = "sk-proj-Zx8Kq1Lm2Np3Rs4Tu5Vw6Xy7"
+    agent = tmp_path / "agent.sh"
+    agent.write_text(f'#!/bin/sh\n[ -e {tmp_path}/may ] && [ "$1" = --key={key} ] && touch a.txt\n')
+    agent.chmod(0o755)
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    told = project.unstuck("run", "tasks.md", "--agent", f"{agent} --key={key}", "--max-attempts", "1")
+    assert told.code == 3, told
+    (tmp_path / "may").touch()
+    told = project.unstuck("resume")
+    assert told.code == 64, told
+    assert key not in told.err
+    assert "unstuck run tasks.md --agent 'COMMAND'" in told.err, told
+    run = project.ask("status", "--json").json["run"]
+    assert project.unstuck("run", "tasks.md", "--agent", f"{agent} --key={key}").code == 0
+    assert project.ask("status", "--json").json["run"] == run
+    assert (project.root / "a.txt").exists()
+
+
 def test_the_known_agents_are_listed_with_what_was_found(cast: Cast) -> None:
     cast.agent("mine", {})
     told = cast.project.ask("agents", "--json").json

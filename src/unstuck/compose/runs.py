@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,12 +37,12 @@ from unstuck.files import (
     spec_folder,
 )
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
-from unstuck.journal import Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.journal import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
-from unstuck.secrets import redactor
+from unstuck.secrets import REDACTED, redactor
 from unstuck.state import RunState, fold
 from unstuck.tell import Summary, problems, summary
 from unstuck.tools import commands, describe, way_around
@@ -210,6 +211,7 @@ class Run:
             self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
         if known is not None:
             self._options = ordered(self._options, known, plan)
+        _refuse_hidden(self._options.agents, plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
         return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
 
@@ -375,6 +377,16 @@ class Run:
         """The plan from the root, so that it is found again where the repository was moved to."""
         plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
         return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
+
+
+def _refuse_hidden(agents: Sequence[str], plan: Plan) -> None:
+    """Start no command that a secret was taken out of: the agent would only be told that its key is wrong."""
+    again = "go 'THE GOAL'" if plan.format == GOAL else f"run {shlex.quote(plan.path)}"
+    if hidden := next((agent for agent in agents if REDACTED in agent), ""):
+        raise BadUsage(
+            f"Secrets are not stored, so the command of this run's agent is not known whole: {hidden}",
+            hint=f"Name the agent again, and the run goes on: unstuck {again} --agent 'COMMAND'",
+        )
 
 
 def _first(plan: Plan, start_from: str | None) -> str | None:
