@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from unstuck.changes import Changes, Touch
+from unstuck.changes import Change, Changes, Touch
 from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit
 from unstuck.journal import Entry, Event, Request, Verb
 from unstuck.outcome import Ended, Outcome
@@ -15,7 +15,6 @@ from unstuck.state import RunState
 from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:
-    from unstuck.changes import Change
     from unstuck.orders import SessionDone, SessionOrder, Subject
 
 
@@ -379,7 +378,7 @@ class Checkouts(Workspace, Protocol):
     def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
         """Write the tree of `base` with these paths as they are in `tree`."""
 
-    def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
+    def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         """Return the paths in which the two differ, with their texts; no renames."""
 
     def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:

@@ -3,13 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from unstuck.changes import Changes, Touch
+from unstuck.changes import Change, Changes, Touch
 from unstuck.git.command import Git
-
-if TYPE_CHECKING:
-    from unstuck.changes import Change
 
 LARGEST = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""
@@ -54,10 +50,8 @@ def rows(told: Sequence[str]) -> Iterator[Row]:
         yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
 
 
-def changes(git: Git, found: Sequence[Row]) -> "tuple[Change, ...]":
+def changes(git: Git, found: Sequence[Row]) -> tuple[Change, ...]:
     """Return every path in which two trees differ, with its texts; a rename is one path gone and another one new."""
-    from unstuck.changes import Change  # noqa: PLC0415  # heavy, and needed only where something changed
-
     blobs = _read(git, [blob for row in found for mode, blob in row.sides if mode not in (GONE, GITLINK)])
     return tuple(
         Change(

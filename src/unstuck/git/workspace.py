@@ -5,9 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
-from unstuck.changes import Changes, Touch
+from unstuck.changes import Change, Changes, Touch
 from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
@@ -15,9 +14,6 @@ from unstuck.git.furnishing import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
-
-if TYPE_CHECKING:
-    from unstuck.changes import Change
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""
@@ -130,7 +126,7 @@ class GitWorkspace:
     def changed(self, base: str, tree: str) -> tuple[str, ...]:
         return tuple(row.path for row in self._rows(base, tree))
 
-    def changes(self, base: str, tree: str) -> "tuple[Change, ...]":
+    def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         return contents.changes(self._git, self._rows(base, tree))
 
     def listed(self, base: str, tree: str) -> Changes:
