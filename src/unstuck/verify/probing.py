@@ -77,10 +77,11 @@ def hears(exam: Exam) -> Iterator[Remark]:
         one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
     }
     reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
-    texts = {end: text for end, text in known()["canary"].items() if any(one.endswith(f".{end}") for one in reaching)}
+    ends = {re.compile(rf"\.{end}$"): text for end, text in known()["canary"].items()}
+    texts = {end: text for end, text in ends.items() if any(map(end.search, reaching))}
     files = exam.kit.workspace.files(exam.subject.tree) if texts else ()
-    tests = [path for path in files if part_of(path) == "test" and path.rpartition(".")[2] in texts]
-    written = {path: texts[path.rpartition(".")[2]] for path in tests[:MOST]}
+    tests = [path for path in files if part_of(path) == "test"]
+    written = {path: text for end, text in texts.items() for path in [*filter(end.search, tests)][:MOST]}
     for check, result in exam.checks if written else ():
         if result.status != "pass" or not is_test_run(check):
             continue
