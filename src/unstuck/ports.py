@@ -293,8 +293,8 @@ class Landing:
 class Workspace(Protocol):
     """The git side of one run. Every method may be repeated after a crash."""
 
-    def open_branch(self, base: str) -> None:
-        """Create the run's branch at `base` unless it exists."""
+    def open_branch(self, base: str) -> bool:
+        """Create the run's branch at `base` unless it exists; return whether it did not."""
 
     def tip(self) -> str:
         """Return the commit at the end of the run's branch."""

@@ -235,8 +235,8 @@ class World:
 
     # --- git -----------------------------------------------------------------------------------------
 
-    def open_branch(self, base: str) -> None:
-        return None
+    def open_branch(self, base: str) -> bool:
+        return False
 
     def tip(self) -> str:
         return str(len(self.branch) - 1)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -67,3 +69,48 @@ def test_prune_removes_the_slots_of_a_repository_that_is_long_gone_and_tells_of_
     assert f"Removed the slots in {old}/slots." in told
     assert f"Kept the slots in {young}/slots: its checkout" in told
     assert (old.exists(), young.exists()) == (False, True)
+
+
+def test_a_run_whose_branch_was_deleted_or_moved_back_loses_nothing_that_landed(project: "Project") -> None:
+    project.plan(A, ("1.2", "Make b", "test -f never"), ("1.3", "Make c", "test -f c.txt"))
+    project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]], _1_3=[[{"write": "c.txt"}]])
+    told = project.run("--max-attempts", "1")
+    assert told.code == 3, told
+    branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/unstuck")
+    tip, base = project.git("rev-parse", branch), project.git("rev-parse", "main")
+    project.git("branch", "-f", branch, base)
+    assert project.ask("skip", "1.2").code == 0
+    told = project.unstuck("resume")
+    assert told.code == 1, told
+    assert f"git branch -f {branch} {tip}" in told.err, told
+    assert project.git("rev-parse", "main") == base
+    project.git("branch", "-D", branch)
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert f"was gone: it stands again where work last landed, at {tip[:12]}" in told.err
+    assert (project.root / "a.txt").exists()
+    assert (project.root / "c.txt").exists()
+
+
+def test_what_is_asked_of_a_suspended_supervisor_is_refused_at_once_and_of_a_dead_one_done(project: "Project") -> None:
+    project.plan(A, B)
+    mark, go = project.root.parent / "begun", project.root.parent / "go"
+    wait = {"run": f"bash -c 'touch {mark}; until test -e {go}; do sleep 0.05; done'"}
+    project.script(_1_1=[[MAKE_A, wait]], _1_2=[[MAKE_B]])
+    running = project.start("run", "tasks.md", "--agent", project.agent, "--quiet", "--parallel", "1")
+    wait_until(mark.exists, "the session")
+    running.send_signal(signal.SIGSTOP)
+    told = project.unstuck("skip", "1.2")
+    assert told.code == 69, told
+    assert f"kill -CONT {running.pid}" in told.err, told
+    asked = project.start("skip", "1.2")
+    wait_until(lambda: any((project.store / "asking").iterdir()), "the request")
+    running.kill()
+    out, err = asked.communicate(timeout=60)
+    assert asked.returncode == 0, err
+    assert "is skipped" in out
+    running.communicate(timeout=60)
+    go.touch()
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert project.status() == {"1.1": "complete", "1.2": "skipped"}

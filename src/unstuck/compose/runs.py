@@ -20,7 +20,7 @@ from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.decide import Experience, Policy
 from unstuck.diagnosis import catalog_guidance, open_rulebook
-from unstuck.errors import BadUsage, InvalidPlan, Owned
+from unstuck.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.files import (
     RECOVERY,
     Adopted,
@@ -41,7 +41,7 @@ from unstuck.journal import GOAL, Entry, Operated, Options, Request, RunStarted,
 from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.process import DiskFiles, LocalProcesses, Standing, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.secrets import REDACTED, redactor
 from unstuck.state import RunState, fold
 from unstuck.tell import Summary, problems, summary
@@ -50,6 +50,8 @@ from unstuck.tools import commands, describe, way_around
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
 """Far behind the slots of tasks, and of verifications by hand."""
+PATIENCE, PAUSE = 10.0, 0.02
+"""Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 Listener = Callable[[Entry, RunState], None]
@@ -151,14 +153,12 @@ class Run:
                 text=redacted(text, redactor(os.environ)),
                 shown=shown,
             )
-            with journal.attended() as token:
-                request = replace(request, pid=os.getpid(), token=token)
+            with journal.attended() as standing:
+                request = replace(request, pid=os.getpid(), token=standing.token)
                 number = journal.leave(self._run, request)
-                owner = journal.owner(self._run)
-                if owner is not None and owner.alive(time.time()):
-                    return (
-                        Operated(request=request, refused=refused) if (refused := line.nobodys_word(request)) else None
-                    )
+                if self._is_taken(journal, standing):
+                    refused = line.nobodys_word(request)
+                    return Operated(request=request, refused=refused) if refused else None
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     known = known_experience(self._repository, journal, without=self._run)
@@ -221,6 +221,20 @@ class Run:
         started = fold(journal.read(self._run or "")).started
         own = session is not None and started is not None and started.inside == session.run != ""
         return str(session) if session is not None and not own else ""
+
+    def _is_taken(self, journal: Store, standing: Standing) -> bool:
+        """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
+        deadline = time.monotonic() + PATIENCE
+        while (owner := journal.owner(self._run)) is not None and owner.alive(time.time()):
+            if standing.looked is None or standing.looked():
+                return True
+            if time.monotonic() > deadline:
+                raise Unavailable(
+                    f"The supervisor (pid {owner.pid}) has not looked at it for {PATIENCE:.0f} seconds: is it suspended?",
+                    hint=f"Nothing was done. Let it go on (`kill -CONT {owner.pid}`) or end it (`kill -9 {owner.pid}`), then say it again.",
+                )
+            time.sleep(PAUSE)
+        return standing.looked is not None and standing.looked()
 
     @contextmanager
     def _journal(self) -> Iterator[Store]:

@@ -14,7 +14,7 @@ from unstuck.git import Git, Repository
 from unstuck.journal import Request, SqliteJournal, open_to_write
 from unstuck.plans import Plan
 from unstuck.ports import Journal, PlanFile
-from unstuck.process import Owner
+from unstuck.process import Owner, Standing
 from unstuck.state import RunState, fold
 
 JOURNAL = "journal.db"
@@ -40,8 +40,8 @@ class Store(Journal, Protocol):
 
     def release(self) -> None: ...
 
-    def attended(self) -> AbstractContextManager[str]:
-        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is; give its token."""
+    def attended(self) -> AbstractContextManager[Standing]:
+        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is."""
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run; return its number."""

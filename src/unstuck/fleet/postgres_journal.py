@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from unstuck.errors import Owned, OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
 from unstuck.journal import Entry, Event, Request, decode, encode
-from unstuck.process import Owner, birth, host
+from unstuck.process import Owner, Standing, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
 RUNS = """
@@ -121,9 +121,9 @@ class PostgresJournal:
         if self._link.run(statement, (self._project, self._run, self._token)) != 1:
             raise self._lost()
 
-    def attended(self) -> AbstractContextManager[str]:
+    def attended(self) -> AbstractContextManager[Standing]:
         """Stand by nothing: a request may come from any machine, so whoever may write into the store is believed."""
-        return nullcontext("")
+        return nullcontext(Standing())
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

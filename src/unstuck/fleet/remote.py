@@ -183,9 +183,10 @@ class Shelf(GitWorkspace):
             if len(told) == len(("commit", "tree", "text")) and told[2].startswith(worked(attempt.sessions)):
                 self.held[attempt.slot] = (attempt.base, told[1])
 
-    def open_branch(self, base: str) -> None:
-        GitWorkspace.open_branch(self, base)
+    def open_branch(self, base: str) -> bool:
+        made = GitWorkspace.open_branch(self, base)
         self._publish()
+        return made
 
     def land(self, landing: Landing) -> str | None:
         """Land, and tell the remote before anybody records it: who takes the run over elsewhere needs the commit."""

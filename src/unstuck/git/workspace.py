@@ -50,9 +50,16 @@ class GitWorkspace:
     def branch(self) -> str:
         return f"refs/heads/unstuck/{self.run}"
 
-    def open_branch(self, base: str) -> None:
-        if self._set_ref(self.branch, base, NEW) is None or self._resolve(self.branch) is not None:
-            return
+    def open_branch(self, base: str) -> bool:
+        if self._set_ref(self.branch, base, NEW) is None:
+            return True
+        if self._resolve(self.branch) is not None:
+            return False
+        if self._resolve(base) is None:
+            raise CheckpointGone(
+                f"The branch unstuck/{self.run} is gone, and so is the commit {base} at which it stood.",
+                hint="Look for it with `git fsck --lost-found`, or begin anew with `unstuck run PLAN --fresh`.",
+            )
         if self._resolve("refs/heads/unstuck") is not None:
             raise GitFailed(
                 f"The branch unstuck/{self.run} cannot be made, because a branch is called `unstuck`.",
@@ -68,7 +75,7 @@ class GitWorkspace:
         if tip is None:
             raise CheckpointGone(
                 f"The branch unstuck/{self.run} is gone.",
-                hint=f"If it was deleted by hand, bring it back with `git branch unstuck/{self.run} <commit>`.",
+                hint="If it was deleted by hand, `unstuck resume` makes it again where it stood.",
             )
         return tip
 

@@ -10,7 +10,7 @@ from typing import cast
 
 from unstuck import journal
 from unstuck.decide import Amend, Append, Fix
-from unstuck.errors import BadUsage, RunConflict
+from unstuck.errors import BadUsage, CheckpointGone, RunConflict
 from unstuck.kit import Recorder, redacted
 from unstuck.line.operate import Operations
 from unstuck.plans import Plan, Task, joined
@@ -49,7 +49,7 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
     state = record.state
     started = state.started
     assert started is not None
-    workspace.open_branch(started.base)
+    _stand_where_work_landed(record, workspace, started)
     operations.redo()
     tip = workspace.bring_in(user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at)
     if isinstance(tip, Conflict):
@@ -59,6 +59,20 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
         )
     halted = state.ended is not None and state.ended.exit_code not in (75, 129, 130, 143)
     record(journal.RunResumed(epoch=halted, tip=tip))
+
+
+def _stand_where_work_landed(record: Recorder, workspace: Workspace, started: journal.RunStarted) -> None:
+    """Have a branch that holds all that landed: somebody may have deleted it, or moved it back."""
+    tip = record.state.tip
+    if workspace.open_branch(tip):
+        record.note(
+            f"The branch unstuck/{started.run} was gone: it stands again where work last landed, at {tip[:12]}."
+        )
+    elif tip not in workspace.history(workspace.tip(), started.base):
+        raise CheckpointGone(
+            f"The branch unstuck/{started.run} no longer holds all that landed: work last landed at {tip}.",
+            hint=f"Bring it back with `git branch -f unstuck/{started.run} {tip}`, then `unstuck resume`.",
+        )
 
 
 def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:

@@ -4,7 +4,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -17,8 +17,6 @@ MARK = "UNSTUCK_PROCESS"
 SHIM_MARK = "UNSTUCK_SHIM"
 RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
 TOKEN = re.compile(r"[0-9a-f]{32}")
-PATIENCE, PAUSE = 10.0, 0.02
-"""Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +44,24 @@ def inside() -> Inside | None:
     return Inside(run=marks.get(RUN, ""), task=marks.get(TASK, "")) if shim is not None or marks.get(RUN) else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """That somebody stands by a word: what the one who is asked knows it by, and whether that one has looked."""
+
+    token: str = ""
+    looked: Callable[[], bool] | None = None
+    """None where nobody can tell."""
+
+
 @contextmanager
-def vouching(folder: Path) -> Iterator[str]:
-    """Stand by a word: hold a file open that is named like nothing else, until the one who is asked has seen it; give the name."""
+def vouching(folder: Path) -> Iterator[Standing]:
+    """Stand by a word: hold a file open that is named like nothing else; whoever is asked takes it away when it has looked."""
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex
     path = folder / token
     try:
         with path.open("x"):
-            yield token
-            deadline = time.monotonic() + PATIENCE
-            while path.exists() and time.monotonic() < deadline:
-                time.sleep(PAUSE)
+            yield Standing(token=token, looked=lambda: not path.exists())
     finally:
         path.unlink(missing_ok=True)
 
