@@ -28,6 +28,9 @@ def test_head_is_verified_in_a_clean_checkout(checked: "Project") -> None:
     assert told.code == 0, told
     assert "sh test.sh" in told.out
     assert "Verdict: pass" in told.out
+    assert "Not looked at, because no commit holds it: a.txt" in told.err
+    assert checked.ask("verify", "--json").json["uncommitted"] == ["a.txt"]
+    assert "Not looked at" not in checked.ask("verify", "HEAD").err
     assert (checked.root / "a.txt").read_text() == "not committed\n"
 
 

@@ -7,7 +7,7 @@ import signal
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LINE_CHARS = 300
 TITLE_CHARS = 56
 TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+SHOWN_FILES = 5
 COMMAND = "      "
 WHOLE = re.compile(rf"  \| |{COMMAND}|- .*`")
 """What is not broken: a program's output, a command on its own line, an item that names one."""
@@ -66,6 +67,12 @@ def plain(line: str, limit: int = LINE_CHARS) -> str:
     """Return a line of a program's output without what would steer a terminal; its indentation stays."""
     clean = TERMINAL_CODES.sub("", line).expandtabs()
     return "".join(char for char in clean if char.isprintable())[:limit]
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Name the first few files, and how many more there are."""
+    more = f" and {len(names) - SHOWN_FILES} more" if len(names) > SHOWN_FILES else ""
+    return ", ".join(plain(name) if name.isprintable() else repr(name) for name in names[:SHOWN_FILES]) + more
 
 
 def width() -> int:

@@ -21,7 +21,7 @@ from click.core import ParameterSource
 
 from unstuck import compose
 from unstuck.cli import say, together
-from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span, to_width
+from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
 from unstuck.errors import BadUsage
@@ -30,7 +30,6 @@ from unstuck.journal import Entry, Options, RunResumed
 from unstuck.state import RunState
 from unstuck.tell import Summary, fresh_start, run_object
 
-SHOWN_FILES = 5
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
@@ -310,9 +309,7 @@ def _tell_what_to_know(opened: compose.Run, progress: Lines) -> None:
         progress.say(f"And {len(concerns) - SHOWN_CONCERNS} more such remarks: see `unstuck plan`.")
     files = opened.uncommitted()
     if files:
-        more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
-        named = ", ".join(repr(name) if not name.isprintable() else name for name in files[:SHOWN_FILES])
-        progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {named}{more}")
+        progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {first_few(files)}")
 
 
 def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:

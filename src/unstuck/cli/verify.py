@@ -9,7 +9,7 @@ import click
 
 from unstuck import compose
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import ending_on_interrupt, plain, show_step, span
+from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span
 from unstuck.files import check_object
 from unstuck.verdict import CheckResult, Verdict
 
@@ -44,9 +44,15 @@ def verify(
         done = compose.verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
     verdict = done.verdict
     if as_json:
-        say(json.dumps({"schema": 1, "what": done.what, **_object(verdict), "seconds": round(done.seconds, 3)}))
+        told = {"what": done.what, **_object(verdict), "uncommitted": [*map(plain, done.unseen)]}
+        say(json.dumps({"schema": 1, **told, "seconds": round(done.seconds, 3)}))
     else:
         say(_told(done.what, verdict, done.seconds))
+    if done.unseen:
+        say(
+            f"Not looked at, because no commit holds it: {first_few(done.unseen)}. Commit it, and verify again.",
+            err=True,
+        )
     compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 

@@ -47,6 +47,8 @@ class Verified:
     what: str
     verdict: Verdict
     seconds: float
+    unseen: tuple[str, ...] = ()
+    """What of the checkout is in no commit, where HEAD was meant: nothing was said about it."""
 
 
 def verify_by_hand(
@@ -76,7 +78,8 @@ def verify_by_hand(
         gates = gates_of(config, repository.root)
         kit = kit_aside(repository, config, slot, stopper, seen, memory=memory, task=task, gates=gates, plan=plan)
         verdict = examine(Site(kit=kit, name=task.id, slot=slot), replace(asked, task=task))
-    return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began)
+    unseen = repository.uncommitted() if name is None else ()
+    return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began, unseen=unseen)
 
 
 def _of_commit(repository: Repository, name: str, files: Sequence[str]) -> tuple[str, Subject, None]:
