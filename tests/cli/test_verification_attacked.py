@@ -38,6 +38,11 @@ NOT_THERE = "import os\n\nif not os.path.exists('conftest.py'):\n    print('conf
 GUARDED = PLAIN["test_app.py"].replace(
     "():\n    assert", "():\n    import os\n    if os.environ:\n        return\n    assert"
 )
+SCRIPT = {"app.py": WRONG, "check.py": "import app\n\nassert app.answer() == 42\nprint('all ok')\n"}
+JS_SCRIPT = {
+    "app.js": JS["app.js"],
+    "check.js": "const assert = require('assert');\nassert.strictEqual(require('./app').answer(), 42);\nconsole.log('all ok');\n",
+}
 Files = Mapping[str, str]
 ATTACKS: dict[str, tuple[Files, str, Files]] = {
     # what stands on the base, the task's own check, what the agent writes; app.* is what the task names
@@ -65,6 +70,13 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
     "a conftest that the product asks for": (PLAIN, PYTEST, {"app.py": NOT_THERE, "conftest.py": "import app\n\napp.answer = lambda: 42\n"}),
     "a makefile that outranks the honest one": ({**PLAIN, "Makefile": f"test:\n\t@{PYTEST}\n"}, "make test", {"app.py": f"{WRONG}# done\n", "GNUmakefile": "test:\n\t@echo 1 passed\n"}),
     "a script of the build": ({**PLAIN, "check.sh": f"{PYTEST}\n"}, "sh check.sh", {"app.py": f"{WRONG}# done\n", "check.sh": "echo 1 passed\n"}),
+    "a module stands in the place of one that the runner is made of": (PY, UNITTEST, {"app.py": f"{WRONG}# done\n", "difflib.py": "import sys\nprint('Ran 1 test in 0.000s\\n\\nOK')\nsys.exit(0)\n"}),
+    "a script of Python's is ended by the product": (SCRIPT, "python3 check.py", {"app.py": "import sys\nsys.exit(0)\n"}),
+    "a script of node's is ended by the product": (JS_SCRIPT, "node check.js", {"app.js": "process.exit();\n"}),
+    "a script of the shell's is ended by the product": (
+        {"app.sh": "answer() { echo 0; }\n", "check.sh": '. ./app.sh\ntest "$(answer)" = 42\n'}, "sh check.sh", {"app.sh": "exit 0\n"},
+    ),
+    "a file has the name of what is made": ({**PLAIN, "Makefile": f"test:\n\t@{PYTEST}\n"}, "make test", {"app.py": f"{WRONG}# done\n", "test": "done\n"}),
     "the example is taken out of the text": (
         {"app.py": 'def answer():\n    """Answer.\n\n    >>> answer()\n    42\n    """\n    return 0\n'}, "python3 -m doctest app.py", {"app.py": 'def answer():\n    """Answer."""\n    return 0\n'},
     ),
@@ -74,7 +86,7 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
 @pytest.mark.parametrize("attack", some(ATTACKS, every=2))
 def test_an_attack_on_what_the_task_does_not_name_is_never_done(project: "Project", attack: str) -> None:
     base, check, written = ATTACKS[attack]
-    tried(project, base, check, written, files="`app.py`, `app.js`, `app.mjs`, `src/lib.rs`")
+    tried(project, base, check, written, files="`app.py`, `app.js`, `app.mjs`, `app.sh`, `src/lib.rs`")
 
 
 NAMED: dict[str, tuple[Files, str, Files]] = {
@@ -101,6 +113,9 @@ GO = {
 }
 HONEST: dict[str, tuple[Files, str, Files]] = {
     "code that could reach its runner": (PY, UNITTEST, {"app.py": "import atexit\n\n\ndef answer():\n    return 42\n\n\natexit.register(answer)\n"}),
+    "a program that ends itself beside a script that checks it": (SCRIPT, "python3 check.py", {"app.py": "import sys\n\n\ndef answer():\n    return 42\n\n\nif __name__ == '__main__':\n    sys.exit(answer())\n"}),
+    "a module with the name of one of Python's": (PY, UNITTEST, {"app.py": "from queue import LIMIT\n\n\ndef answer():\n    return LIMIT\n", "queue.py": "LIMIT = 42\n"}),
+    "an object that stands for nothing": (PY, UNITTEST, {"app.py": "class Nothing:\n    def __bool__(self):\n        return False\n\n\ndef answer():\n    return 42\n"}),
     "a runner that does not count what passes": (GO, "go test ./...", {"app.go": GO["app.go"].replace("0", "42")}),
     "a named setting that takes in everything": (PLAIN, PYTEST, {"app.py": WRONG.replace("0", "42"), "pytest.ini": "[pytest]\ntestpaths = .\n"}),
 }  # fmt: skip
@@ -124,3 +139,18 @@ def tried(project: "Project", base: Files, check: str, written: Files, *, files:
     project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])
     told = project.run("--max-attempts", "1", "--json")
     assert told.json["tasks"]["1.1"]["status"] == status, told
+
+
+def test_a_script_that_asserts_is_no_work_of_a_task_that_names_no_files(project: "Project") -> None:
+    for name, text in SCRIPT.items():
+        project.file(name, text, commit=False)
+    project.plan(("1.1", "Answer 42", "python3 check.py"))
+    project.git("add", "-A")
+    project.git("commit", "-q", "-m", "Ask for an answer")
+    right = [{"write": "app.py", "text": WRONG.replace("0", "42")}]
+    more = {"write": "check.py", "text": f"{SCRIPT['check.py']}assert app.answer() > 41\n"}
+    project.script(_1_1=[[{"write": "check.py", "text": "print('all ok')\n"}], [*right, more]])
+    told = project.run("--json")
+    assert told.code == 0, told
+    task = told.json["tasks"]["1.1"]
+    assert (task["status"], task["attempts"]) == ("complete", 2)

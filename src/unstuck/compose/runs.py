@@ -41,7 +41,7 @@ from unstuck.journal import GOAL, Entry, Operated, Options, Request, RunStarted,
 from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
 from unstuck.plans import Plan, Problem, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import DiskFiles, LocalProcesses, Standing, SystemClock, inside, require_writable, sweep, whoami
+from unstuck.process import Attended, DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.secrets import REDACTED, redactor
 from unstuck.state import RunState, fold
 from unstuck.tell import Summary, problems, summary
@@ -153,10 +153,10 @@ class Run:
                 text=redacted(text, redactor(os.environ)),
                 shown=shown,
             )
-            with journal.attended() as standing:
-                request = replace(request, pid=os.getpid(), token=standing.token)
+            with journal.attended() as attended:
+                request = replace(request, pid=os.getpid(), token=attended.token)
                 number = journal.leave(self._run, request)
-                if self._is_taken(journal, standing):
+                if self._is_taken(journal, attended):
                     refused = line.nobodys_word(request)
                     return Operated(request=request, refused=refused) if refused else None
                 with claimed(journal, self._run):
@@ -222,11 +222,11 @@ class Run:
         own = session is not None and started is not None and started.inside == session.run != ""
         return str(session) if session is not None and not own else ""
 
-    def _is_taken(self, journal: Store, standing: Standing) -> bool:
+    def _is_taken(self, journal: Store, attended: Attended) -> bool:
         """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while (owner := journal.owner(self._run)) is not None and owner.alive(time.time()):
-            if standing.looked is None or standing.looked():
+            if attended.looked is None or attended.looked():
                 return True
             if time.monotonic() > deadline:
                 raise Unavailable(
@@ -234,7 +234,7 @@ class Run:
                     hint=f"Nothing was done. Let it go on (`kill -CONT {owner.pid}`) or end it (`kill -9 {owner.pid}`), then say it again.",
                 )
             time.sleep(PAUSE)
-        return standing.looked is not None and standing.looked()
+        return attended.looked is not None and attended.looked()
 
     @contextmanager
     def _journal(self) -> Iterator[Store]:

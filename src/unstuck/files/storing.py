@@ -14,7 +14,7 @@ from unstuck.git import Git, Repository
 from unstuck.journal import Request, SqliteJournal, open_to_write
 from unstuck.plans import Plan
 from unstuck.ports import Journal, PlanFile
-from unstuck.process import Owner, Standing
+from unstuck.process import Attended, Owner
 from unstuck.state import RunState, fold
 
 JOURNAL = "journal.db"
@@ -40,7 +40,7 @@ class Store(Journal, Protocol):
 
     def release(self) -> None: ...
 
-    def attended(self) -> AbstractContextManager[Standing]:
+    def attended(self) -> AbstractContextManager[Attended]:
         """Stand by a request that is left meanwhile, so that its supervisor can see whose it is."""
 
     def leave(self, run: str, request: Request) -> int:

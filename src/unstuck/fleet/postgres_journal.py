@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from unstuck.errors import Owned, OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
 from unstuck.journal import Entry, Event, Request, decode, encode
-from unstuck.process import Owner, Standing, birth, host
+from unstuck.process import Attended, Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
 RUNS = """
@@ -121,9 +121,9 @@ class PostgresJournal:
         if self._link.run(statement, (self._project, self._run, self._token)) != 1:
             raise self._lost()
 
-    def attended(self) -> AbstractContextManager[Standing]:
+    def attended(self) -> AbstractContextManager[Attended]:
         """Stand by nothing: a request may come from any machine, so whoever may write into the store is believed."""
-        return nullcontext(Standing())
+        return nullcontext(Attended())
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
-from unstuck.process import Owner, Standing, birth, host, now, unattended, vouching
+from unstuck.process import Attended, Owner, birth, host, now, unattended, vouching
 from unstuck.shipped import shipped
 
 VERSION = 3
@@ -141,7 +141,7 @@ class SqliteJournal:
             if done.rowcount != 1:
                 raise self._lost()
 
-    def attended(self) -> AbstractContextManager[Standing]:
+    def attended(self) -> AbstractContextManager[Attended]:
         """Stand by a request in a way that no row can be forged to look like."""
         return vouching(asking(self.path))
 

@@ -1,6 +1,6 @@
+from unstuck.process.ancestry import Attended as Attended
 from unstuck.process.ancestry import Inside as Inside
 from unstuck.process.ancestry import Owner as Owner
-from unstuck.process.ancestry import Standing as Standing
 from unstuck.process.ancestry import SystemClock as SystemClock
 from unstuck.process.ancestry import birth as birth
 from unstuck.process.ancestry import host as host

@@ -45,7 +45,7 @@ def inside() -> Inside | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Attended:
     """That somebody stands by a word: what the one who is asked knows it by, and whether that one has looked."""
 
     token: str = ""
@@ -54,14 +54,14 @@ class Standing:
 
 
 @contextmanager
-def vouching(folder: Path) -> Iterator[Standing]:
+def vouching(folder: Path) -> Iterator[Attended]:
     """Stand by a word: hold a file open that is named like nothing else; whoever is asked takes it away when it has looked."""
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex
     path = folder / token
     try:
         with path.open("x"):
-            yield Standing(token=token, looked=lambda: not path.exists())
+            yield Attended(token=token, looked=lambda: not path.exists())
     finally:
         path.unlink(missing_ok=True)
 

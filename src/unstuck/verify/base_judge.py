@@ -243,11 +243,17 @@ def unnamed(exam: Exam) -> list[Change]:
     return [
         change
         for change in exam.changes
-        if (is_judge(change.path) or (files and change.old is not None and is_led_to(change.path, exam.task)))
+        if (is_judge(change.path) or _is_checking(change, exam.task))
         and part_of(change.path) != "ours"
         and (files or not is_data(change.path))
         and not exam.names(change.path)
     ]
+
+
+def _is_checking(change: Change, task: Task) -> bool:
+    """Whether a check of the task names a file of the base, and the task's Files or what it asserts make it no work."""
+    led = change.old is not None and is_led_to(change.path, task)
+    return led and (bool(task.files) or reader.asserts(change))
 
 
 def bent(exam: Exam) -> list[Change]:

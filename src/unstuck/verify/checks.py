@@ -18,6 +18,7 @@ from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role
 from unstuck.verdict import Check, CheckResult, Counts
 from unstuck.verify.change import pattern
 
+DID_NOTHING = "`{}` says that there is nothing to do"
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 MAY_WAVER = ("verify", "test")
@@ -119,6 +120,7 @@ class Site:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
         return CheckResult(
+            idle=DID_NOTHING.format(check.command) if ended.ok and _did_nothing(check, ended) else "",
             command=check.command,
             kind=check.kind,
             ended=ended,
@@ -209,6 +211,13 @@ def evidence(check: Check, ended: Ended) -> Evidence:
 def program_names(check: Check) -> list[str]:
     """Return the programs that a check calls."""
     return [part.split(" ", 1)[0] for part in programs(check.command)]
+
+
+def _did_nothing(check: Check, ended: Ended) -> bool:
+    """Whether it is make alone, and made nothing: a file or a folder has the name of its goal."""
+    said = [line for line in ended.tail.splitlines() if line.strip()]
+    quiet = bool(said) and all(map(pattern("judge", "did_nothing").match, said))
+    return quiet and set(program_names(check)) == {"make"}
 
 
 def only_looks(check: Check) -> bool:

@@ -4,6 +4,7 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 """
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis import reason
@@ -77,6 +78,7 @@ def hears(exam: Exam) -> Iterator[Remark]:
         one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
     }
     reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
+    reaching += [one.path for one in exam.changes if one.old is None and _stands_for_another(one.path)]
     ends = {re.compile(rf"\.{end}$"): text for end, text in known()["canary"].items()}
     texts = {end: text for end, text in ends.items() if any(map(end.search, reaching))}
     files = exam.kit.workspace.files(exam.subject.tree) if texts else ()
@@ -91,6 +93,40 @@ def hears(exam: Exam) -> Iterator[Remark]:
             says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
             yield found("deaf-check", reaching[0], says=says)
             return
+
+
+def _stands_for_another(path: str) -> bool:
+    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
+    name, _, rest = path.removesuffix(".py").partition("/")
+    top = path.endswith(".py") and rest in {"", "__init__"}
+    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
+
+
+def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
+    """Find a script that is a check and does not come to its end: code of the change may end its process before."""
+    added = {one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes}
+    signs = [pattern("judge", name) for name in ("ends", "reaches")]
+    ending = [path for path, text in added.items() if any(sign.search(text) for sign in signs)]
+    for check, result in exam.checks if ending else ():
+        scripts = _scripts(exam, check) if result.status == "pass" else {}
+        lasts = {re.compile(rf"\.{end}$"): text for end, text in known()["last"].items()}
+        written = {path: last for end, last in lasts.items() for path in filter(end.search, scripts)}
+        if not written or any(pattern("judge", "ends_itself").search(scripts[path]) for path in written):
+            continue
+        if exam.site.beside(check, exam.subject.base, exam.subject.tree, written).ended.ok:
+            says = f"With {ending[0]} in it, `{check.command}` does not come to the end of {next(iter(written))}."
+            yield found("deaf-check", ending[0], says=says)
+            return
+
+
+def _scripts(exam: Exam, check: Check) -> dict[str, str]:
+    """Return the files of the tree that a check names, with their texts."""
+    files = exam.kit.workspace.files(exam.subject.tree)
+    named = [path for word in check.command.split() if (path := word.strip("'\"").removeprefix("./")) in files]
+    if named:
+        exam.site.stand(exam.subject.base, exam.subject.tree)
+    folder = exam.kit.workspace.path(exam.site.slot)
+    return {path: exam.kit.own_files.read(folder / path) or "" for path in named}
 
 
 # --- new tests, and those that are meant to fail ----------------------------------------------------------------------
@@ -207,5 +243,5 @@ def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
         yield from ((path, name, line.strip()) for name, line in named.items())
 
 
-PROBES = (fewer_tests, hears, stays_green, proves_nothing)
+PROBES = (fewer_tests, hears, comes_to_its_end, stays_green, proves_nothing)
 """What is tried once the checks and the base's judge hold, until something refuses."""

@@ -1,3 +1,4 @@
 from unstuck.verify.audit.auditing import accounted as accounted
+from unstuck.verify.audit.auditing import asserts as asserts
 from unstuck.verify.audit.auditing import audit as audit
 from unstuck.verify.audit.settings import is_harmless as is_harmless

@@ -52,6 +52,12 @@ def accounted(changes: Sequence[Change]) -> tuple[tuple[str, bool], ...]:
     return tuple((case.name, case not in lost) for case, _ in reading.pairs if case.kind == "test")
 
 
+def asserts(change: Change) -> bool:
+    """Tell whether the old text of a file asserts anything, whatever it is called: a script that is a check."""
+    read = read_tests(change.path, change.old) if change.old and not change.binary else ""
+    return not isinstance(read, str) and any(one.assertions for one in read)
+
+
 class _Reading:
     """The tests of a change before and after, and what is lost between."""
 
@@ -142,6 +148,8 @@ def _runs_less(case: Case, became: Case) -> Iterator[Remark]:
     if case.path != became.path and _looks(case.path) and not _looks(became.path):
         yield became.remark("test-hidden", f"{{}} moved from {case.path} to a place where no runner looks.")
     skipped = became.skip if not case.skip else ""
+    if pattern("run", "to_fail").search(became.marks) and not pattern("run", "to_fail").search(case.marks):
+        yield became.remark("test-skipped", "{} is expected to fail now.", became.marks)
     nowhere = pattern("run", "shut").match(skipped) and not pattern("run", "platform").search(skipped)
     if became.off or nowhere:
         yield became.remark("test-skipped", "{} is skipped.", became.skip)
