@@ -19,12 +19,12 @@ from unstuck.agents.crew import first_found as first_found
 from unstuck.agents.crew import gather as gather
 from unstuck.agents.crew import no_agent as no_agent
 from unstuck.agents.crew import without_login as without_login
+from unstuck.agents.faults import reset_time as reset_time
 from unstuck.agents.formats import as_json as as_json
 from unstuck.agents.formats import read_files as read_files
 from unstuck.agents.manifests import Found as Found
 from unstuck.agents.manifests import agents_on_path as agents_on_path
 from unstuck.agents.manifests import manifest as manifest
 from unstuck.agents.manifests import survey as survey
-from unstuck.agents.reset_times import reset_time as reset_time
 from unstuck.agents.streams import gist as gist
 from unstuck.agents.streams import last_fault as last_fault

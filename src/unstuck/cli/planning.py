@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck import compose
+from unstuck import compose, tell
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
 from unstuck.plans import NOT_TEXT, Plan, Problem, Task, check, execution
-from unstuck.tell import problems
 from unstuck.text import counted
 from unstuck.verdict import Check
 
@@ -47,31 +46,31 @@ def plan(
     if repair:
         return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
     document = compose.read_plan(path, plan_format=plan_format)
-    message, gates = problems(document), compose.gates(Path.cwd(), document.gates)
+    found, gates = check(document), compose.gates(Path.cwd(), document.gates)
     if as_json:
-        say(json.dumps(_plan_object(document, gates, valid=not message)))
-    if message:
+        say(json.dumps(_plan_object(document, gates, found)))
+    if found:
         readable = not any(NOT_TEXT in one.message for one in document.problems)
         mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
-        raise InvalidPlan(message, hint=f"{mend}Nothing was started.")
+        raise InvalidPlan(tell.not_runnable(document, found), hint=f"{mend}Nothing was started.")
     if not as_json:
         say(plan_lines(document, gates))
     return None
 
 
-def _plan_object(document: Plan, gates: Sequence[Check], *, valid: bool) -> dict[str, Any]:
-    order = execution(document) if valid else ()
+def _plan_object(document: Plan, gates: Sequence[Check], found: Sequence[Problem]) -> dict[str, Any]:
+    order = () if found else execution(document)
     return {
         "schema": 1,
         "path": document.path,
         "format": document.format,
-        "valid": valid,
+        "valid": not found,
         "tasks": [asdict(task) for task in document.tasks],
         "batches": [one.tasks for one in order],
         "execution": [asdict(one) for one in order],
         "gates": [asdict(one) for one in gates],
         "concerns": [asdict(one) for one in document.concerns],
-        "problems": [asdict(one) for one in check(document)],
+        "problems": [asdict(one) for one in found],
     }
 
 

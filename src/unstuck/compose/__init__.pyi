@@ -1,9 +1,5 @@
 from unstuck.compose.by_hand import verify_by_hand as verify_by_hand
 from unstuck.compose.by_hand import write_findings as write_findings
-from unstuck.compose.config_origins import DEFAULT as DEFAULT
-from unstuck.compose.config_origins import Setting as Setting
-from unstuck.compose.config_origins import config_schema as config_schema
-from unstuck.compose.config_origins import settings as settings
 from unstuck.compose.doctor import examine as examine
 from unstuck.compose.drafting import Draft as Draft
 from unstuck.compose.drafting import Drafting as Drafting
@@ -58,9 +54,13 @@ from unstuck.compose.remedying import pattern_here as pattern_here
 from unstuck.compose.remedying import remedy as remedy
 from unstuck.compose.runs import Run as Run
 from unstuck.compose.runs import Watcher as Watcher
+from unstuck.compose.terms import DEFAULT as DEFAULT
+from unstuck.compose.terms import Setting as Setting
+from unstuck.compose.terms import config_schema as config_schema
 from unstuck.compose.terms import gates as gates
 from unstuck.compose.terms import profiles as profiles
 from unstuck.compose.terms import read_plan as read_plan
+from unstuck.compose.terms import settings as settings
 from unstuck.compose.working import fleet_of as fleet_of
 from unstuck.compose.working import open_fleet as open_fleet
 from unstuck.compose.working import open_worker as open_worker

@@ -39,12 +39,12 @@ from unstuck.files import (
 from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
 from unstuck.journal import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
-from unstuck.plans import Plan, Problem, named, reviewed
+from unstuck.plans import Plan, Problem, check, named, reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process import Attended, DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
 from unstuck.secrets import REDACTED, redactor
 from unstuck.state import RunState, fold
-from unstuck.tell import Summary, problems, summary
+from unstuck.tell import Summary, not_runnable, summary
 from unstuck.tools import commands, describe, way_around
 
 INSIDE = "UNSTUCK_RUN"
@@ -349,9 +349,10 @@ class Run:
 
     def _sound_plan(self) -> Plan:
         plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
-        if message := problems(plan):
+        if found := check(plan):
             raise InvalidPlan(
-                message, hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started."
+                not_runnable(plan, found),
+                hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started.",
             )
         for name in (self._plan_file.path.name, *self._plan_file.companions):
             require_writable(self._plan_file.path.with_name(name))

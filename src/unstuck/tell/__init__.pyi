@@ -14,8 +14,8 @@ from unstuck.tell.briefs import shapes as shapes
 from unstuck.tell.event_lines import action_text as action_text
 from unstuck.tell.event_lines import sentence as sentence
 from unstuck.tell.event_lines import weighed_text as weighed_text
-from unstuck.tell.invalid_plans import problems as problems
 from unstuck.tell.notices import fresh_start as fresh_start
+from unstuck.tell.notices import not_runnable as not_runnable
 from unstuck.tell.notices import told as told
 from unstuck.tell.report import WORDS as WORDS
 from unstuck.tell.report import Row as Row

@@ -7,11 +7,11 @@ from itertools import pairwise
 from unstuck.decide import Escalate, Halt, Retry
 from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
 from unstuck.journal import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
-from unstuck.plans import Problem, Task
+from unstuck.plans import Plan, Problem, Task
 from unstuck.shipped import shipped_toml
 from unstuck.state import AttemptState, RunState, Stage, TaskState, siblings
 from unstuck.tell.halt import find_missing, resume_command
-from unstuck.text import fill, one_line
+from unstuck.text import counted, fill, one_line
 from unstuck.verdict import Verdict
 
 SAID_CHARS = 200
@@ -26,6 +26,19 @@ def block(name: str, **blanks: object) -> str:
 
 def _titled(title: str, *lines: str) -> str:
     return "\n".join([title, "=" * len(title), "", *lines])
+
+
+def not_runnable(plan: Plan, found: Sequence[Problem]) -> str:
+    """Return everything that makes a plan impossible to run, as one message; autobuild's plans get its blocks."""
+    head = f"{plan.path} cannot be run, {counted(len(found), 'problem')}:"
+    if not plan.phased:
+        lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
+        return "\n".join([head, *lines])
+    tasks = {task.id: task for task in plan.tasks}
+    wrong = [one for one in found if not one.cycle]
+    blocks = [plan_invalid(wrong, plan.path)] if wrong else []
+    blocks += [circular_dependency(one.cycle, tasks, plan.noun) for one in found if one.cycle]
+    return "\n\n".join([head, *blocks])
 
 
 def circular_dependency(cycle: Sequence[str], tasks: Mapping[str, Task], noun: str) -> str:
