@@ -70,8 +70,10 @@ def any_event(draw: st.DrawFn) -> Event:
                 undoes=st.one_of(st.none(), st.integers(0, 20)),
             )
         )
-    given_task = {"task": NAMES} if "task" in kind.__dataclass_fields__ else {}
-    event: Event = draw(st.builds(kind, **given_task))
+    given = {"task": NAMES} if "task" in kind.__dataclass_fields__ else {}
+    if kind is Acted:
+        given["added"] = st.sampled_from([(), (Task(id="1.1.1", title="Fix: a", fixes="1.1"),)])
+    event: Event = draw(st.builds(kind, **given))
     return event
 
 
@@ -98,6 +100,18 @@ def test_folding_a_prefix_and_going_on_is_folding_the_whole(sequence: list[Event
     for entry in entries[cut:]:
         state.apply(entry)
     assert state == fold(entries)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(any_event(), max_size=30), st.integers(0, 30))
+def test_what_files_are_made_from_is_not_changed_by_what_is_recorded_meanwhile(sequence: list[Event], cut: int) -> None:
+    entries = [Entry(number, float(number), one) for number, one in enumerate([started(), *sequence], 1)]
+    state = fold(entries[:cut])
+    taken = state.copied()
+    for entry in entries[cut:]:
+        state.apply(entry)
+    assert taken == fold(entries[:cut])
+    blocked(taken)
 
 
 def test_every_fact_of_the_line_has_a_next_stage() -> None:

@@ -155,7 +155,7 @@ class Kits:
             for entry in self._journal.read(run, self._last.get(run, 0)):
                 state.apply(entry)
                 self._last[run] = entry.seq
-            return replace(state, tasks=dict(state.tasks))  # others read on while this one is used
+            return state.copied()  # others read on while this one is used
 
     def _workspace(self, run: str, config: Config, sheet: "Sheet") -> GitWorkspace:
         repository = self._repository

@@ -82,7 +82,7 @@ class Recorder:
         with self._lock:
             names = sorted(self.changed & self.state.places.keys(), key=self.state.places.__getitem__)
             self.changed = set()
-            return dataclasses.replace(self.state, tasks=dict(self.state.tasks)), tuple(names)
+            return self.state.copied(), tuple(names)
 
 
 def redacted(value: T, redactor: Redactor) -> T:

@@ -6,7 +6,9 @@ a long run quadratic.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from unstuck import decide
 from unstuck.diagnosis import AGENT_DOWN, Failure
@@ -149,6 +151,13 @@ class RunState:
                     metered = self._meter(event, before) if isinstance(event, SessionEnded) else 0.0
                     self._put(replace(advanced(before, event, entry.at, metered), last_seq=entry.seq))
                     self._after(event, entry)
+
+    def copied(self) -> "RunState":
+        """Return what is true at this moment; nothing that is recorded later changes it, for no container is shared."""
+        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        return RunState(
+            **parts | {name: copy(one) for name, one in parts.items() if isinstance(one, dict | list | set)}
+        )
 
     def seconds(self, now: float) -> float:
         """Return how long supervisors have worked on the run, up to now."""
@@ -346,7 +355,8 @@ class RunState:
         if failure is None or failure.kind not in AGENT_DOWN:
             self.trips.pop(self.tasks[event.task].current.agent if self.tasks[event.task].attempts else "", None)
         if failure is not None and failure.signature:
-            self.signatures.setdefault(failure.signature, {})[event.task] = at
+            alike = self.signatures.get(failure.signature, {})  # replaced, as another thread may be walking it
+            self.signatures[failure.signature] = {**alike, event.task: at}
 
     def _close(self, task: str) -> None:
         self.breakers = {scope: breaker for scope, breaker in self.breakers.items() if breaker.task != task}

@@ -156,7 +156,7 @@ class Hub:
         with self._lock:
             followed = self._followed(run)
             entries = tuple(followed.entries)
-            return self._follower.view(run, entries, followed.state)
+            return self._follower.view(run, entries, followed.state.copied())  # others read on meanwhile
 
 
 def refusal(error: UnstuckError) -> dict[str, str]:
