@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "kills"), [(4, 6), pytest.param(60, 100, marks=pytest.mark.exhaustive)], ids=["some", "many"]
+    ("tasks", "kills"),
+    [(4, 6), pytest.param(60, 100, marks=(pytest.mark.exhaustive, pytest.mark.timeout(1200)))],
+    ids=["some", "many"],
 )
 def test_a_run_that_is_killed_again_and_again_halts_nowhere_and_does_every_task_once(
     project: "Project", tasks: int, kills: int

@@ -54,17 +54,21 @@ class Remote:
     def put(self, ref: str, commit: str, expected: str, *spent: tuple[str, str]) -> None:
         """Move a ref of the remote to a commit of ours; raise Moved if it is not what was expected.
 
-        Refs that are spent go with it, each if it still holds what is said: every push reads all refs that are there.
+        Refs that are spent go with it, as every push reads all refs that are there: with it or not at all, so that who
+        was overtaken takes nothing from whoever goes on. They stay where they hold something else by now.
         """
         swaps = ((ref, expected, f"{commit}:{ref}"), *((old, held, f":{old}") for old, held in spent))
         leases = (f"--force-with-lease={name}:{before}" for name, before, _ in swaps)
         for done in self._tried(
-            "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, *leases, self.name,
-            *(how for _, _, how in swaps), problem=f"takes no {ref}",
+            "push", "--quiet", "--no-verify", "--porcelain", *self._receiver, *(["--atomic"] if spent else []), *leases,
+            self.name, *(how for _, _, how in swaps), problem=f"takes no {ref}",
         ):  # fmt: skip
             told = next((line for line in done.stdout.splitlines() if f":{ref}\t" in line), "")
             if done.returncode == 0 or (told and not told.startswith("!")):
                 break
+            if spent and ("(atomic push fail" in told or "does not support --atomic" in done.stderr):
+                self.put(ref, commit, expected)
+                return
             if "[rejected]" in told or "stale info" in told:
                 if self.look(ref) != commit:
                     raise Moved(ref)
