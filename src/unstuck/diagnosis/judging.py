@@ -113,7 +113,7 @@ WISHED = r"(?i)\b(?:when|if|until|once|make|todo|must|should|not (?:yet )?done|s
 DENIED = r"(?i)\b(?:fail|failed|fails|failing|(?:could|did|do|does|is|are|was) ?n[o']t|cannot|unable|blocked|partial\w*|incomplete|still)\b|\[ \]"
 NOTHING = r"(?i)\b(?:no|0|zero|nothing|none|never|without|previous\w*|fix\w*)\b.{0,40}"
 """What takes a claim back, and what is said of faults that are gone."""
-MERE_FILE = re.compile(r"^\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ m?s\))?$")
+MERE_FILE = re.compile(r"^(?:\d+ - )?\S*?[\w/-]\.\w{1,4}(?: \([\d.]+ ?m?s\))?$")
 OF_PHASES = frozenset({
     Kind.PLAN_INVALID, Kind.CIRCULAR_DEPENDENCY, Kind.RESULT_UNREADABLE, Kind.CLAIM_REFUTED, Kind.TASK_INCOMPLETE,
 })  # fmt: skip

@@ -19,6 +19,7 @@ from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
 from unstuck.verify.exam import Exam
 
 RED = "RED"
+MERE_FILE = re.compile(r"\S*[\w/-]\.\w{1,4}")
 AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
@@ -58,11 +59,9 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
     if then > ran and (speaks or now.counts is not None):
         yield f"runs fewer tests: {ran} now, {then} on the base."
-    listed = [line for line in now.ended.tail.splitlines() if pattern("judge", "passed").search(line)]
     whole = now.ended.output_bytes <= len(now.ended.tail.encode())
-    leaves = [re.split(r"::| > ", test)[-1] for test in before.tests]
-    unseen = [leaf for leaf in leaves if not any(leaf in line for line in listed)]
-    if listed and whole and unseen:
+    unseen = _unseen(now.ended.tail, [re.split(r"::| > ", test)[-1] for test in before.tests]) if whole else []
+    if unseen:
         yield f"does not show the test that was red before: {one_line(unseen[0], SAID_CHARS)}."
     was, is_now = (
         sum((text or "").count(">>> ") for text in side)
@@ -70,6 +69,22 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
     )
     if "doctest" in check.command and was > is_now:
         yield f"goes through fewer examples: {is_now} now, {was} on the base."
+
+
+def _unseen(output: str, names: Sequence[str]) -> list[str]:
+    """Return those of the tests that a runner does not list among what passed, where it lists tests and not files."""
+    listed = [line for line in output.splitlines() if pattern("judge", "passed").search(line)]
+    titles = [pattern("judge", "lasted").sub("", pattern("judge", "passed").sub("", line).strip()) for line in listed]
+    if any(pattern("judge", "file_of_some").fullmatch(title) for title in titles):
+        return []
+    if all(MERE_FILE.fullmatch(title) for title in titles):
+        return []
+    # What a line shows of a test may be all of its name, or what stands behind the groups that it is in.
+    return [
+        name
+        for name in names
+        if not any(name in line for line in listed) and not any(f" {name}".endswith(f" {title}") for title in titles)
+    ]
 
 
 def hears(exam: Exam) -> Iterator[Remark]:
