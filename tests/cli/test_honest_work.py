@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.test_verification_attacked import JS, WRONG, Files, tried
+from tests.cli.test_verification_attacked import JS, PLAIN, PY, PYTEST, UNITTEST, WRONG, Files, tried
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -49,3 +49,25 @@ def test_a_red_test_turns_green_though_its_runner_prints_its_name_in_another_way
 def test_a_file_of_tests_that_could_not_be_loaded_before_is_no_test_that_is_missed(project: "Project") -> None:
     base = {"readme.md": "To be written.\n", "app.test.js": JS["app.test.js"]}
     landed(project, base, "node --test", {"app.js": "exports.answer = () => 42;\n"})
+
+
+# --- a run of tests, asked whether it still hears ----------------------------------------------------------------------
+
+REACHES = "def answer():\n    import importlib\n\n    return importlib.import_module('math').floor(42.5)\n"
+MANY = {"app.py": RIGHT, **{f"tests/test_{number:02}.py": PLAIN["test_app.py"] for number in range(24)}}
+
+
+def within(files: Files) -> Files:
+    return {"app.py": RIGHT, "tests/__init__.py": "", "tests/test_app.py": files["test_app.py"]}
+
+
+HEARD: dict[str, tuple[Files, str, Files]] = {
+    "more tests fail on purpose than a runner's output can be read of": (MANY, PYTEST, {"app.py": REACHES, "tests/test_005.py": PLAIN["test_app.py"]}),
+    "a run of pytest ends at its first failure": (within(PLAIN), f"{PYTEST} -x", {"app.py": REACHES, "tests/test_aa.py": PLAIN["test_app.py"]}),
+    "a run of unittest ends at its first failure": (within(PY), f"{UNITTEST} -f", {"app.py": REACHES, "tests/test_aa.py": PY["test_app.py"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("work", HEARD)
+def test_a_runner_that_says_other_things_of_other_files_is_no_deaf_one(project: "Project", work: str) -> None:
+    landed(project, *HEARD[work])

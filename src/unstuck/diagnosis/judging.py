@@ -463,6 +463,8 @@ def _tests(reading: Reading, hits: Sequence[Hit], rules: Mapping[str, Rule]) -> 
     """Return the failing tests as their runner names them, or else as the shape of a line suggests; a file is no test."""
     if failed := [one.label for one in reading.failures if one.name]:
         return tuple(dict.fromkeys(failed))[:TESTS]
+    if reading.failures:
+        return ()
     named = [hit for hit in hits if "test" in hit.groups and not MERE_FILE.match(hit.groups["test"])]
     sure = [hit for hit in named if rules[hit.rule].strength >= OWN_WORDS]
     return tuple(dict.fromkeys(hit.groups["test"] for hit in sure or named))[:TESTS]

@@ -4,7 +4,6 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 """
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis import reason
@@ -14,9 +13,10 @@ from unstuck.text import one_line
 from unstuck.tools import is_plain_run, shows_tests
 from unstuck.verdict import Check, CheckResult, Remark
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
-from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
+from unstuck.verify.change import added_lines, found, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
 from unstuck.verify.exam import Exam
+from unstuck.verify.hearing import comes_to_its_end, hears
 
 RED = "RED"
 MERE_FILE = re.compile(r"\S*[\w/-]\.\w{1,4}")
@@ -26,13 +26,13 @@ NO_TESTS_RAN = 5
 LEAST_CHARS = 4
 """A line shorter than this says nothing about who wrote it."""
 MOST = 20
-"""Files whose lines are looked up, or that get a test which fails on purpose."""
+"""Files whose lines are looked up."""
 PASSES = "A [RED] task must leave a test that fails, and its {} passes."
 BENT_GREEN = "It was red before, and in its new form it passes on the old code: not the work made it green."
 MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import or fixture), not for want of the work."
 
 
-# --- tests that are still run, and still heard ------------------------------------------------------------------------
+# --- tests that are still run -------------------------------------------------------------------------------------------
 
 
 def fewer_tests(exam: Exam) -> Iterator[Remark]:
@@ -85,63 +85,6 @@ def _unseen(output: str, names: Sequence[str]) -> list[str]:
         for name in names
         if not any(name in line for line in listed) and not any(f" {name}".endswith(f" {title}") for title in titles)
     ]
-
-
-def hears(exam: Exam) -> Iterator[Remark]:
-    """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
-    added = {
-        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
-    }
-    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
-    reaching += [one.path for one in exam.changes if one.old is None and _stands_for_another(one.path)]
-    ends = {re.compile(rf"\.{end}$"): text for end, text in known()["canary"].items()}
-    texts = {end: text for end, text in ends.items() if any(map(end.search, reaching))}
-    files = exam.kit.workspace.files(exam.subject.tree) if texts else ()
-    tests = [path for path in files if part_of(path) == "test"]
-    written = {path: text for end, text in texts.items() for path in [*filter(end.search, tests)][:MOST]}
-    for check, result in exam.checks if written else ():
-        if result.status != "pass" or not is_test_run(check):
-            continue
-        before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
-        heard = {test for test in before.tests if "purpose" in test}
-        if heard and (now.ended.ok or not heard <= {*now.tests}):
-            says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
-            yield found("deaf-check", reaching[0], says=says)
-            return
-
-
-def _stands_for_another(path: str) -> bool:
-    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
-    name, _, rest = path.removesuffix(".py").partition("/")
-    top = path.endswith(".py") and rest in {"", "__init__"}
-    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
-
-
-def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
-    """Find a script that is a check and does not come to its end: code of the change may end its process before."""
-    added = {one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes}
-    signs = [pattern("judge", name) for name in ("ends", "reaches")]
-    ending = [path for path, text in added.items() if any(sign.search(text) for sign in signs)]
-    for check, result in exam.checks if ending else ():
-        scripts = _scripts(exam, check) if result.status == "pass" else {}
-        lasts = {re.compile(rf"\.{end}$"): text for end, text in known()["last"].items()}
-        written = {path: last for end, last in lasts.items() for path in filter(end.search, scripts)}
-        if not written or any(pattern("judge", "ends_itself").search(scripts[path]) for path in written):
-            continue
-        if exam.site.beside(check, exam.subject.base, exam.subject.tree, written).ended.ok:
-            says = f"With {ending[0]} in it, `{check.command}` does not come to the end of {next(iter(written))}."
-            yield found("deaf-check", ending[0], says=says)
-            return
-
-
-def _scripts(exam: Exam, check: Check) -> dict[str, str]:
-    """Return the files of the tree that a check names, with their texts."""
-    files = exam.kit.workspace.files(exam.subject.tree)
-    named = [path for word in check.command.split() if (path := word.strip("'\"").removeprefix("./")) in files]
-    if named:
-        exam.site.stand(exam.subject.base, exam.subject.tree)
-    folder = exam.kit.workspace.path(exam.site.slot)
-    return {path: exam.kit.own_files.read(folder / path) or "" for path in named}
 
 
 # --- new tests, and those that are meant to fail ----------------------------------------------------------------------
