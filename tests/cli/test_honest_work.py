@@ -71,3 +71,34 @@ HEARD: dict[str, tuple[Files, str, Files]] = {
 @pytest.mark.parametrize("work", HEARD)
 def test_a_runner_that_says_other_things_of_other_files_is_no_deaf_one(project: "Project", work: str) -> None:
     landed(project, *HEARD[work])
+
+
+# --- a script, asked whether it comes to its end -----------------------------------------------------------------------
+
+CLI = "import sys\n\nfrom app import answer\n\n\ndef main():\n    print(answer())\n\n\nif __name__ == '__main__':\n    sys.exit(main())\n"
+BESIDE = {"app.py": RIGHT, "cli.py": CLI}
+"""Work with a program that ends itself, which the script of the check has nothing to do with."""
+MAIN = "from unittest import TestCase, main\n\nfrom app import answer\n\n\nclass AppTest(TestCase):\n    def test_answer(self):\n        self.assertEqual(answer(), 42)\n\n\nmain()\n"
+HELP = "import argparse\n\n\ndef main():\n    parser = argparse.ArgumentParser()\n    parser.parse_args()\n\n\nmain()\n"
+ENDED: dict[str, tuple[Files, str, Files]] = {
+    "a check that only looks at a file": ({"app.py": WRONG}, "grep -q 42 app.py", BESIDE),
+    "a check that only compiles a file": ({"app.py": WRONG}, "! python3 -m py_compile app.py || grep -q 42 app.py", BESIDE),
+    "a check that only reads a shell's script": ({"app.sh": "answer() { echo 0; }\n"}, "bash -n app.sh && grep -q 42 app.sh", {"app.sh": "answer() { echo 42; }\n", "check.sh": ". ./app.sh\nanswer || exit 1\n"}),
+    "a tool of the project's that reads a file": ({"app.py": WRONG, "reads.py": "import sys\n\nassert '42' in open(sys.argv[1]).read()\n"}, "python3 -m reads app.py", BESIDE),
+    "a script that hands over to its runner": ({"app.py": WRONG, "check.py": MAIN}, "python3 check.py", BESIDE),
+    "a program that ends when it has helped": ({"app.py": WRONG, "cli.py": HELP}, "python3 cli.py --help | grep -q -- --answer", {"cli.py": f"import atexit\n{HELP}".replace("    parser.parse", "    parser.add_argument('--answer')\n    atexit.register(print)\n    parser.parse")}),
+    "a program that launches what ends": ({"app.py": WRONG, "main.py": "from cli import main\n\nmain()\n", "cli.py": HELP.replace("\n\nmain()\n", "")}, "python3 main.py --version | grep -q 42", {"cli.py": f"import atexit\n{HELP}".replace("\n\nmain()\n", "").replace("    parser.parse", "    parser.add_argument('--version', action='version', version='42')\n    atexit.register(print)\n    parser.parse")}),
+    "a text that speaks of exits": ({"app.py": WRONG, "check.py": MAIN}, "python3 check.py", {"app.py": RIGHT, "README.md": "Press exit to quit.\n"}),
+    "a shell's script whose library ends it": (
+        {"app.py": WRONG, "lib.sh": "finish() { exit 0; }\n", "check.sh": ". ./lib.sh\ngrep -q 42 app.py\nfinish\n"}, "sh -e check.sh", {"app.py": RIGHT, "app.sh": "exit 3\n"},
+    ),
+    "a script of node's that was ended before as well": (
+        {"app.js": "exports.answer = () => 42;\n", "ends.js": "exports.end = () => process.exit();\n", "check.js": "const { answer } = require('./app');\nif (answer() !== 42) throw new Error('no');\nrequire('./ends').end();\n"},
+        "node check.js", {"app.js": "exports.answer = () => 42;\nif (require.main === module) process.exit(exports.answer());\n"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("work", ENDED)
+def test_a_script_that_the_work_did_not_end_is_no_deaf_check(project: "Project", work: str) -> None:
+    landed(project, *ENDED[work])

@@ -37,6 +37,8 @@ OWN_WORDS = frozenset(("auth", "http", "words", "perhaps"))
 """Families of rules whose words of a refused login may be the product's own; those of a known tool never are."""
 NO_ANSWER = frozenset(kind for kind, facts in KINDS.items() if facts.blame == "environment") - {Kind.PERMISSION_DENIED}
 """What a check says that the machine keeps from saying anything of the tree; a mode bit is the tree's own."""
+Rewritten = Callable[[str], str]
+"""What becomes of the text of a file."""
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
@@ -97,13 +99,13 @@ class Site:
         key = f"{tree or self.kit.workspace.tree_of(base)} once"
         return _recalled(self, check, key, lambda: self.beside(check, base, tree, {}), red=True)
 
-    def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
-        """Run a check a single time on a tree with these texts at the ends of its files."""
+    def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, Rewritten]) -> CheckResult:
+        """Run a check a single time on a tree of whose files some are written in another way."""
         self.stand(base, tree)
         folder = self.kit.workspace.path(self.slot)
-        for path, text in written.items():
+        for path, rewritten in written.items():
             if (old := self.kit.own_files.read(folder / path)) is not None:
-                self.kit.own_files.put(folder / path, old + text)
+                self.kit.own_files.put(folder / path, rewritten(old))
         return self._run(check)
 
     def _run(self, check: Check) -> CheckResult:

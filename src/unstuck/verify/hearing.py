@@ -3,13 +3,15 @@
 Law: what was heard on the base and is not heard now is asked once more, alone: only then has the change made it deaf.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from unstuck.verdict import Check, Remark
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern
-from unstuck.verify.checks import is_test_run
+from unstuck.verify.checks import Rewritten, is_test_run, only_looks
 from unstuck.verify.exam import Exam
 
 PURPOSE = "purpose"
@@ -30,7 +32,7 @@ def hears(exam: Exam) -> Iterator[Remark]:
     for check, result in exam.checks if forms else ():
         if result.status != "pass" or not is_test_run(check):
             continue
-        written = {path: "".join(texts) for path, texts in forms.items()}
+        written = {path: _below("".join(texts)) for path, texts in forms.items()}
         before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
         heard = {test for test in before.tests if PURPOSE in test}
         if heard and (now.ended.ok or any(map(_is_deaf(exam, check, forms), heard - {*now.tests}))):
@@ -55,6 +57,10 @@ def _canaries(exam: Exam, reaching: Sequence[str]) -> Mapping[str, Sequence[str]
     return dict(shown)
 
 
+def _below(text: str) -> Rewritten:
+    return lambda old: old + text
+
+
 def _ends(path: str, ending: str) -> bool:
     return re.search(rf"\.{ending}$", path) is not None
 
@@ -69,7 +75,7 @@ def _is_deaf(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]]) -> Ca
             (text for text in forms[path] if (name := _PURPOSES.search(text)) and name[0] in test), forms[path][0]
         )
         if text not in asked:
-            alone = exam.site.beside(check, exam.subject.base, exam.subject.tree, {path: text})
+            alone = exam.site.beside(check, exam.subject.base, exam.subject.tree, {path: _below(text)})
             asked[text] = alone.ended.ok or not any(PURPOSE in one for one in alone.tests)
         return asked[text]
 
@@ -84,20 +90,73 @@ def _stands_for_another(path: str) -> bool:
 
 
 def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
-    """Find a script that is a check and does not come to its end: code of the change may end its process before."""
+    """Find a script that is a check and does not come to its end: code of the change may end its process before.
+
+    One that ends itself, that the check does not listen to, or that ends before on the base as well, was not ended by the change.
+    """
     added = {one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes}
     signs = [pattern("judge", name) for name in ("ends", "reaches")]
     ending = [path for path, text in added.items() if any(sign.search(text) for sign in signs)]
     for check, result in exam.checks if ending else ():
-        scripts = _scripts(exam, check) if result.status == "pass" else {}
-        lasts = {re.compile(rf"\.{end}$"): text for end, text in known()["last"].items()}
-        written = {path: last for end, last in lasts.items() for path in filter(end.search, scripts)}
-        if not written or any(pattern("judge", "ends_itself").search(scripts[path]) for path in written):
+        scripts = _scripts(exam, check) if result.status == "pass" and not only_looks(check) else {}
+        rows = {path: row for path in scripts for row in known()["script"] if _ends(path, row["ending"])}
+        led = {
+            path: _can_end(exam, row, scripts[path], [one for one in ending if one != path])
+            for path, row in rows.items()
+        }
+        rows = {path: row for path, row in rows.items() if led[path]}
+        if not rows or any(pattern("judge", "ends_itself").search(scripts[path]) for path in rows):
             continue
-        if exam.site.beside(check, exam.subject.base, exam.subject.tree, written).ended.ok:
-            says = f"With {ending[0]} in it, `{check.command}` does not come to the end of {next(iter(written))}."
-            yield found("deaf-check", ending[0], says=says)
+        first, last = ({path: _failing(row[at], led[path]) for path, row in rows.items()} for at in ("first", "last"))
+        asked = replace(check, command=f"set -o pipefail; {check.command}") if "|" in check.command else check
+        base, tree = exam.subject.base, exam.subject.tree
+        to_the_end = exam.site.beside(asked, base, tree, last)
+        if not to_the_end.ended.ok or exam.site.beside(asked, base, tree, first).ended.ok:
+            continue
+        if not exam.site.beside(asked, base, None, last).ended.ok:
+            path = next(iter(rows))
+            says = f"With {led[path][0]} in it, `{check.command}` does not come to the end of {path}."
+            yield found("deaf-check", led[path][0], says=says)
             return
+
+
+def _failing(form: str, changed: Sequence[str]) -> Rewritten:
+    """Return how a script is written so that it fails on purpose; the line that names its interpreter stays the first."""
+
+    def rewritten(text: str) -> str:
+        head, _, rest = text.partition("\n") if text.startswith("#!") else ("", "", text)
+        launches = pattern("judge", "judges").search(rest) is None
+        filled = {
+            "{changed}": repr([*changed]),
+            "{launches}": repr(launches),
+            "{quoted}": json.dumps(rest, ensure_ascii=False),
+        }
+        whole = re.sub(r"\{(?:changed|launches|quoted)\}", lambda found: filled[found[0]], form)
+        return f"{head}{whole.replace('{text}', rest) if '{text}' in form else whole}"
+
+    return rewritten
+
+
+def _can_end(exam: Exam, row: Mapping[str, str], text: str, ending: Sequence[str]) -> list[str]:
+    """Return those of the files whose code may run in the process of a script: a shell runs only what it takes in."""
+    known_apart = pattern("judge", "written_in")
+    some = [path for path in ending if _ends(path, row["kin"]) or not known_apart.search(path)]
+    taken = _taken_in(exam, text) if some and row["ending"] == "sh" else None
+    return [path for path in some if taken is None or path.rpartition("/")[2] in taken]
+
+
+def _taken_in(exam: Exam, text: str) -> set[str] | None:
+    """Return the names of all that a script of the shell's takes in, through others as well; None where nobody can tell."""
+    files = exam.kit.workspace.files(exam.subject.tree)
+    names: set[str] = set()
+    todo = [text]
+    while todo:
+        fresh = {word.rpartition("/")[2] for word in pattern("judge", "sources").findall(todo.pop())} - names
+        if any({*name} & {*"$*?`"} for name in fresh):
+            return None
+        names |= fresh
+        todo += _texts(exam, [path for path in files if path.rpartition("/")[2] in fresh]).values()
+    return names
 
 
 def _scripts(exam: Exam, check: Check) -> dict[str, str]:
