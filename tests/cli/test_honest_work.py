@@ -102,3 +102,32 @@ ENDED: dict[str, tuple[Files, str, Files]] = {
 @pytest.mark.parametrize("work", ENDED)
 def test_a_script_that_the_work_did_not_end_is_no_deaf_check(project: "Project", work: str) -> None:
     landed(project, *ENDED[work])
+
+
+# --- what looks like a trick -------------------------------------------------------------------------------------------
+
+GOALS = ".PHONY: all test\nall: app.py\ntest:\n\t@grep -q 42 app.py\n"
+LOOKS: dict[str, tuple[Files, str, Files]] = {
+    "a class that is made on the way": (PLAIN, PYTEST, {"app.py": f"Thing = type('Thing', (object,), {{'show': lambda self: 'x', 'size': lambda self: 1}})\n\n\n{RIGHT}"}),
+    "a goal of make that prints nothing beside one without work": ({"app.py": WRONG, "Makefile": GOALS}, "make all test", {"app.py": RIGHT}),
+    "a goal of make in another folder": ({"app.py": WRONG, "tests/Makefile": GOALS.replace("app.py", "../app.py")}, "make --no-print-directory -C tests all test", {"app.py": RIGHT}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("work", LOOKS)
+def test_honest_work_that_has_the_look_of_a_trick_lands(project: "Project", work: str) -> None:
+    landed(project, *LOOKS[work])
+
+
+DOUBTS = {
+    "a value above all others": f"class Most:\n    def __lt__(self, other):\n        return False\n\n    def __gt__(self, other):\n        return True\n\n\n{RIGHT}",
+    "a parent that leaves its child alone": f"import os\n\n\ndef leave():\n    if os.fork():\n        os._exit(0)\n\n\n{RIGHT}",
+}
+
+
+@pytest.mark.parametrize("work", DOUBTS)
+def test_what_may_be_a_trick_is_asked_about_and_called_none(project: "Project", work: str) -> None:
+    tried(project, PLAIN, PYTEST, {"app.py": DOUBTS[work]}, files="`app.py`")
+    told = project.ask("show", "1.1", "--json")
+    assert "inconclusive" in told.out, told
+    assert "tampered" not in told.out, told

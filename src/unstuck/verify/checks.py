@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
 from unstuck.kit import Interrupted, Kit, set_up
 from unstuck.orders import Subject
 from unstuck.outcome import Ended
-from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting
+from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting, words
 from unstuck.verdict import Check, CheckResult, Counts
 from unstuck.verify.change import pattern
 
@@ -37,6 +38,10 @@ OWN_WORDS = frozenset(("auth", "http", "words", "perhaps"))
 """Families of rules whose words of a refused login may be the product's own; those of a known tool never are."""
 NO_ANSWER = frozenset(kind for kind, facts in KINDS.items() if facts.blame == "environment") - {Kind.PERMISSION_DENIED}
 """What a check says that the machine keeps from saying anything of the tree; a mode bit is the tree's own."""
+_OF_MAKE = re.compile(
+    r"^(?:-[CfIoWj]|--(?:directory|file|makefile|include-dir|old-file|what-if|jobs)) | (?:-|\w+[:?+]?=)"
+)
+"""An option of make's or what belongs to one, with what stands before it: no goal."""
 Rewritten = Callable[[str], str]
 """What becomes of the text of a file."""
 _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
@@ -216,10 +221,14 @@ def program_names(check: Check) -> list[str]:
 
 
 def _did_nothing(check: Check, ended: Ended) -> bool:
-    """Whether it is make alone, and made nothing: a file or a folder has the name of its goal."""
-    said = [line for line in ended.tail.splitlines() if line.strip()]
-    quiet = bool(said) and all(map(pattern("judge", "did_nothing").match, said))
-    return quiet and set(program_names(check)) == {"make"}
+    """Whether it is make alone, and made nothing: a file or a folder has the name of each of its goals."""
+    said = [pattern("judge", "did_nothing").match(line) for line in ended.tail.splitlines() if line.strip()]
+    if set(program_names(check)) != {"make"} or not all(said):
+        return False
+    told = {one["there"] or one["done"] for one in said if one}
+    given = [words(part)[1:] for part in programs(check.command)]
+    goals = {one for some in given for before, one in pairwise(["", *some]) if not _OF_MAKE.search(f"{before} {one}")}
+    return bool(told) and goals <= told
 
 
 def only_looks(check: Check) -> bool:

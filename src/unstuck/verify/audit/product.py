@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from unstuck.changes import Change
 from unstuck.secrets import Redactor
-from unstuck.verdict import Remark
+from unstuck.verdict import Remark, Severity
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Line, added_lines, found, known, part_of, pattern, removed_lines
 
@@ -65,7 +65,10 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
             text = pattern("world", "quoted").sub("''", both) if row.get("code") else both
             mark = re.search(row["look"], text)
             if mark and mark.start() <= len(text.partition("\n")[0]):
-                yield found(row["breaks"], change.path, line.number, evidence=line.text.strip())
+                # A child ends like that as well as a run of tests: which of them it is, a person sees.
+                forks = row["breaks"] == "early-exit" and part == "product" and "os.fork()" in (change.new or "")
+                severity: Severity | None = "ask" if forks else None
+                yield found(row["breaks"], change.path, line.number, evidence=line.text.strip(), severity=severity)
 
 
 def _added(change: Change) -> list[Line]:
