@@ -109,6 +109,7 @@ def test_a_script_that_the_work_did_not_end_is_no_deaf_check(project: "Project",
 GOALS = ".PHONY: all test\nall: app.py\ntest:\n\t@grep -q 42 app.py\n"
 LOOKS: dict[str, tuple[Files, str, Files]] = {
     "a class that is made on the way": (PLAIN, PYTEST, {"app.py": f"Thing = type('Thing', (object,), {{'show': lambda self: 'x', 'size': lambda self: 1}})\n\n\n{RIGHT}"}),
+    "a test that awaits an exit": (PLAIN, PYTEST, {"app.py": RIGHT, "tests/test_exit.py": "import sys\n\nimport pytest\n\n\ndef test_exit():\n    with pytest.raises(SystemExit):\n        sys.exit(0)\n"}),
     "a goal of make that prints nothing beside one without work": ({"app.py": WRONG, "Makefile": GOALS}, "make all test", {"app.py": RIGHT}),
     "a goal of make in another folder": ({"app.py": WRONG, "tests/Makefile": GOALS.replace("app.py", "../app.py")}, "make --no-print-directory -C tests all test", {"app.py": RIGHT}),
 }  # fmt: skip

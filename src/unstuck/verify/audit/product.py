@@ -3,7 +3,6 @@
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from unstuck.changes import Change
 from unstuck.secrets import Redactor
@@ -59,11 +58,14 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
         row for row in known()["sign"] if part in row["parts"] and not re.search(row.get("aside", "$^"), change.path)
     ]
     lines = [line for line in _added(change) if not line.text.lstrip().startswith(("#", "//", "*"))]
-    for line, after in pairwise((*lines, Line(0, ""))):
+    for before, line, after in zip((Line(0, ""), *lines), lines, (*lines[1:], Line(0, "")), strict=False):
         both = f"{line.text}\n{after.text}" if after.number == line.number + 1 else line.text
         for row in rows if line.text.strip() not in moved else ():
             text = pattern("world", "quoted").sub("''", both) if row.get("code") else both
             mark = re.search(row["look"], text)
+            awaited = before.number == line.number - 1 and re.search(row.get("within", "(?!)"), before.text) is not None
+            if awaited and "_exit" not in line.text:
+                continue
             if mark and mark.start() <= len(text.partition("\n")[0]):
                 # A child ends like that as well as a run of tests: which of them it is, a person sees.
                 forks = row["breaks"] == "early-exit" and part == "product" and "os.fork()" in (change.new or "")
