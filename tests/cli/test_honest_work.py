@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 RIGHT = WRONG.replace("0", "42")
-NAMED = "`app.py`, `app.js`, `app.mjs`, `app.sh`, `cli.py`, `check.py`, `check.sh`, `README.md`, `tests`"
+NAMED = "`app.py`, `app.js`, `app.mjs`, `app.sh`, `cli.py`, `help.js`, `check.py`, `check.sh`, `README.md`, `tests`"
 
 
 def landed(project: "Project", base: Files, check: str, written: Files) -> None:
@@ -88,6 +88,7 @@ ENDED: dict[str, tuple[Files, str, Files]] = {
     "a script that hands over to its runner": ({"app.py": WRONG, "check.py": MAIN}, "python3 check.py", BESIDE),
     "a program that ends when it has helped": ({"app.py": WRONG, "cli.py": HELP}, "python3 cli.py --help | grep -q -- --answer", {"cli.py": f"import atexit\n{HELP}".replace("    parser.parse", "    parser.add_argument('--answer')\n    atexit.register(print)\n    parser.parse")}),
     "a program that launches what ends": ({"app.py": WRONG, "main.py": "from cli import main\n\nmain()\n", "cli.py": HELP.replace("\n\nmain()\n", "")}, "python3 main.py --version | grep -q 42", {"cli.py": f"import atexit\n{HELP}".replace("\n\nmain()\n", "").replace("    parser.parse", "    parser.add_argument('--version', action='version', version='42')\n    atexit.register(print)\n    parser.parse")}),
+    "a program of node's that ends when it has helped": ({"app.js": "console.log('ran');\n"}, "node app.js --help | grep -q usage", {"app.js": "const { help } = require('./help');\nif (process.argv.includes('--help')) help();\nconsole.log('ran');\n", "help.js": "exports.help = () => { console.log('usage'); process.exit(); };\n"}),
     "a text that speaks of exits": ({"app.py": WRONG, "check.py": MAIN}, "python3 check.py", {"app.py": RIGHT, "README.md": "Press exit to quit.\n"}),
     "a shell's script whose library ends it": (
         {"app.py": WRONG, "lib.sh": "finish() { exit 0; }\n", "check.sh": ". ./lib.sh\ngrep -q 42 app.py\nfinish\n"}, "sh -e check.sh", {"app.py": RIGHT, "app.sh": "exit 3\n"},

@@ -104,7 +104,7 @@ def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
             path: _can_end(exam, row, scripts[path], [one for one in ending if one != path])
             for path, row in rows.items()
         }
-        rows = {path: row for path, row in rows.items() if led[path]}
+        rows = {path: row for path, row in rows.items() if led[path] and not _is_work(exam, path, scripts[path])}
         if not rows or any(pattern("judge", "ends_itself").search(scripts[path]) for path in rows):
             continue
         first, last = ({path: _failing(row[at], led[path]) for path, row in rows.items()} for at in ("first", "last"))
@@ -118,6 +118,12 @@ def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
             says = f"With {led[path][0]} in it, `{check.command}` does not come to the end of {path}."
             yield found("deaf-check", led[path][0], says=says)
             return
+
+
+def _is_work(exam: Exam, path: str, text: str) -> bool:
+    """Whether a script is what the task brings, and judges nothing: a program that a check starts, which ends as it likes."""
+    brought = any(one.path == path for one in exam.changes) and (exam.names(path) or not exam.task.files)
+    return brought and pattern("judge", "judges").search(text) is None
 
 
 def _failing(form: str, changed: Sequence[str]) -> Rewritten:
