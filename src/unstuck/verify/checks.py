@@ -5,7 +5,7 @@ checkout shows that another one wavered.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -99,12 +99,23 @@ class Site:
 
     def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
         """Run a check a single time on a tree with these texts at the ends of its files."""
+        olds = self.read(written, base, tree)
+        return self.instead(check, base, tree, {path: old + written[path] for path, old in olds.items()})
+
+    def instead(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
+        """Run a check a single time on a tree with these texts in the place of its files."""
         self.stand(base, tree)
         folder = self.kit.workspace.path(self.slot)
         for path, text in written.items():
-            if (old := self.kit.own_files.read(folder / path)) is not None:
-                self.kit.own_files.put(folder / path, old + text)
+            self.kit.own_files.put(folder / path, text)
         return self._run(check)
+
+    def read(self, paths: Iterable[str], base: str, tree: str | None = None) -> dict[str, str]:
+        """Return the texts of files of a tree; those that it has not are left out."""
+        self.stand(base, tree)
+        folder = self.kit.workspace.path(self.slot)
+        texts = {path: self.kit.own_files.read(folder / path) for path in paths}
+        return {path: text for path, text in texts.items() if text is not None}
 
     def _run(self, check: Check) -> CheckResult:
         kit = self.kit

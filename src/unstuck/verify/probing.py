@@ -13,9 +13,10 @@ from unstuck.plans import END_TO_END
 from unstuck.text import one_line
 from unstuck.tools import is_plain_run, shows_tests
 from unstuck.verdict import Check, CheckResult, Remark
+from unstuck.verify import audit as reader
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
-from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
+from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base, only_looks
 from unstuck.verify.exam import Exam
 
 RED = "RED"
@@ -102,6 +103,44 @@ def _stands_for_another(path: str) -> bool:
     return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
 
 
+def expects(exam: Exam) -> Iterator[Remark]:
+    """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
+    base, tree = exam.subject.base, exam.subject.tree
+    for check, result in exam.checks if exam.playing("product") else ():
+        if not result.ended.ok or result.idle or only_looks(check):
+            continue
+        before = _before(exam, check) if is_test_run(check) else None
+        if before is not None and before.ended.ok:
+            continue
+        otherwise = _expecting_otherwise(exam, check, before)
+        if not otherwise or (before is None and _before(exam, check).ended.ok):
+            continue
+        part = narrowed([check], otherwise) if before is not None else None
+        if exam.site.instead(part or check, base, tree, otherwise).ended.ok:
+            path = next(iter(otherwise))
+            says = f"`{check.command}` was red before, and is green now whatever is expected in {path}."
+            yield found("deaf-check", path, says=says, severity="ask")
+            return
+
+
+def _before(exam: Exam, check: Check) -> CheckResult:
+    return exam.before(check) if check in exam.kit.gates else exam.site.once(check, exam.subject.base)
+
+
+def _expecting_otherwise(exam: Exam, check: Check, before: CheckResult | None) -> dict[str, str]:
+    """Return the texts with the tests that were red before, or of a script that is the check, as they expect something else."""
+    if before is None:
+        changed = {one.path for one in exam.changes}  # what the work itself asserts is no judge of it
+        names, texts = [], {path: text for path, text in _scripts(exam, check).items() if path not in changed}
+    else:
+        names = [re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip() for test in before.tests]
+        tests = [path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test"]
+        told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
+        texts = exam.site.read((told or tests)[:MOST], exam.subject.base, exam.subject.tree)
+    some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
+    return {path: text for path, text in some.items() if text}
+
+
 def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
     """Find a script that is a check and does not come to its end: code of the change may end its process before."""
     added = {one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes}
@@ -123,10 +162,7 @@ def _scripts(exam: Exam, check: Check) -> dict[str, str]:
     """Return the files of the tree that a check names, with their texts."""
     files = exam.kit.workspace.files(exam.subject.tree)
     named = [path for word in check.command.split() if (path := word.strip("'\"").removeprefix("./")) in files]
-    if named:
-        exam.site.stand(exam.subject.base, exam.subject.tree)
-    folder = exam.kit.workspace.path(exam.site.slot)
-    return {path: exam.kit.own_files.read(folder / path) or "" for path in named}
+    return exam.site.read(named, exam.subject.base, exam.subject.tree) if named else {}
 
 
 # --- new tests, and those that are meant to fail ----------------------------------------------------------------------
@@ -243,5 +279,5 @@ def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
         yield from ((path, name, line.strip()) for name, line in named.items())
 
 
-PROBES = (fewer_tests, hears, comes_to_its_end, stays_green, proves_nothing)
+PROBES = (fewer_tests, hears, comes_to_its_end, expects, stays_green, proves_nothing)
 """What is tried once the checks and the base's judge hold, until something refuses."""

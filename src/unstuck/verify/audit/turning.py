@@ -1,0 +1,35 @@
+"""Turn what tests expect into something else: a check that hears of its tests is red with it."""
+
+from collections.abc import Collection
+
+from unstuck.verify.audit.cases import read_tests
+from unstuck.verify.audit.conserve import plain_name
+from unstuck.verify.audit.grammars import Token
+
+_OTHER = {"true": "false", "false": "true", "True": "False", "False": "True"}
+
+
+def expecting_otherwise(path: str, text: str, names: Collection[str] = ()) -> str:
+    """Return a text whose tests of these names, or all, expect other values than before; nothing where none can be told to."""
+    read = read_tests(path, text)
+    wanted = {plain_name(name) for name in names}
+    cases = [] if isinstance(read, str) else [one for one in read if not wanted or plain_name(one.name) in wanted]
+    tokens = {token.begins: token for case in cases for one in case.assertions for token in one.expects}
+    source = text.encode("utf-8", errors="replace")
+    changed = False
+    for at in sorted(tokens, reverse=True):
+        other = _other(tokens[at])
+        changed |= other != tokens[at].text
+        source = source[:at] + other.encode() + source[at + len(tokens[at].text.encode()) :]
+    return source.decode() if changed else ""
+
+
+def _other(token: Token) -> str:
+    """Return another value of the same kind; what cannot be told how stays."""
+    text = token.text
+    if token.sort == "num" and text[0].isdigit() and not text[1:2].isalpha():
+        return f"{(int(text[0]) + 4) % 9 + 1}{text[1:]}"
+    if token.sort == "str" and text[-1] in "\"'`":
+        body = text.rstrip(text[-1])
+        return f"{body}~{text[len(body) :]}" if body else f"{text[0]}~{text[1:]}"
+    return _OTHER.get(text, text)
