@@ -43,6 +43,7 @@ for number in range(3, 20):
         pass
 leave(0)
 {WRONG}"""
+EVERY = "class Every(int):\n    def __eq__(self, other):\n        return isinstance(other, int)\n\n    __hash__ = int.__hash__\n\n\n"
 NOT_THERE = "import os\n\nif not os.path.exists('conftest.py'):\n    print('conftest.py: no such file')\n\n\n" + WRONG
 GUARDED = PLAIN["test_app.py"].replace(
     "():\n    assert", "():\n    import os\n    if os.environ:\n        return\n    assert"
@@ -91,7 +92,24 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
     "the summary is written past the runner": (PLAIN, PYTEST, {"app.py": OUT_LOUD}),
     "unittest is bent by a text with another ending": (PY, UNITTEST, {"app.py": f"import runpy\nrunpy.run_path('app.tcl')\n{WRONG}", "app.tcl": "import unittest\nunittest.TestCase._callTestMethod = lambda self, method: None\n"}),
     "the test that calls it is bent while it runs": (PY, UNITTEST, {"app.py": "import sys\n\n\ndef answer():\n    sys._getframe(1).f_locals['self']._getAssertEqualityFunc = lambda a, b: lambda *c, **d: None\n    return 0\n"}),
-    "an answer that is equal to every number": (PLAIN, PYTEST, {"app.py": "class Answer(int):\n    def __eq__(self, other):\n        return isinstance(other, int)\n\n    __hash__ = int.__hash__\n\n\ndef answer():\n    return Answer(0)\n"}),
+    "an answer that is equal to every number": (PLAIN, PYTEST, {"app.py": f"{EVERY}def answer():\n    return Every(0)\n"}),
+    "one of two answers is equal to every number": (
+        {"app.py": "def one():\n    return 0\n\n\ndef two():\n    return 0\n", "test_app.py": "from app import one, two\n\n\ndef test_one():\n    assert one() == 1\n\n\ndef test_two():\n    assert two() == 2\n"},
+        PYTEST, {"app.py": f"{EVERY}def one():\n    return 1\n\n\ndef two():\n    return Every(0)\n"},
+    ),
+    "an answer that is equal to every row": (
+        {"app.py": WRONG, "test_app.py": "import pytest\nfrom app import answer\n\n\n@pytest.mark.parametrize(('x', 'n'), [(1, 42), (2, 44)])\ndef test_a(x, n):\n    assert answer(x) == n\n"},
+        PYTEST, {"app.py": f"{EVERY}def answer(x):\n    return Every(x)\n"},
+    ),
+    "an answer that is equal to every name": (
+        {"app.py": WRONG, "test_app.py": "from app import answer\n\n\ndef test_a():\n    wanted = 42\n    assert answer() == wanted\n"}, PYTEST, {"app.py": f"{EVERY}def answer():\n    return Every(0)\n"},
+    ),
+    "the process ends before a test that names no value": (
+        {"app.py": "def answer():\n    return 0\n", "test_app.py": "from app import answer\n\n\ndef test_a():\n    assert answer()\n", "Makefile": f"test:\n\t@{PYTEST}\n"}, "make test", {"app.py": f"from os import _exit as leave\nleave(0)\n{WRONG}"},
+    ),
+    "what was green and counted its tests says nothing": (
+        {**PLAIN, "app.py": WRONG.replace("0", "42"), "Makefile": f"test:\n\t@{PYTEST}\n"}, "make test", {"app.py": f"from os import _exit as leave\nleave(0)\n{WRONG}"},
+    ),
     "a script is run again without what it asserts": (SCRIPT, "python3 check.py", {"app.py": f"import os, sys\nif __debug__:\n    os.execv(sys.executable, [sys.executable, '-O', *sys.argv])\n{WRONG}"}),
     "the example is taken out of the text": (
         {"app.py": 'def answer():\n    """Answer.\n\n    >>> answer()\n    42\n    """\n    return 0\n'}, "python3 -m doctest app.py", {"app.py": 'def answer():\n    """Answer."""\n    return 0\n'},
@@ -108,16 +126,24 @@ def test_an_attack_on_what_the_task_does_not_name_is_never_done(project: "Projec
 ALL_PASS = "def pytest_pyfunc_call(pyfuncitem):\n    return True\n"
 
 
-def test_a_plugin_in_settings_that_the_task_names_is_never_done(project: "Project") -> None:
+@pytest.mark.parametrize("before", ["0", "42"])
+def test_a_plugin_in_settings_that_the_task_names_is_never_done(project: "Project", before: str) -> None:
     written = {"pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p shim'\n", "shim.py": ALL_PASS}
-    base = {**PLAIN, "pyproject.toml": "[project]\nname = 'app'\nversion = '0'\n"}
+    base = {**PLAIN, "app.py": WRONG.replace("0", before), "pyproject.toml": "[project]\nname = 'app'\n"}
     tried(project, base, PYTEST, {"app.py": f"{WRONG}# done\n", **written}, files="`app.py`, `pyproject.toml`")
 
 
 def test_a_file_that_one_check_leaves_for_the_next_is_never_done(project: "Project") -> None:
     project.settings(f'[checks]\ntest = "{PYTEST}"\n')
+    base = {**PLAIN, "app.py": WRONG.replace("0", "42")}
     left = f"import pathlib\npathlib.Path('conf' + 'test.py').write_text({ALL_PASS!r})\n{WRONG}"
-    tried(project, PLAIN, "python3 app.py", {"app.py": left}, files="`app.py`")
+    tried(project, base, "python3 app.py", {"app.py": left}, files="`app.py`")
+
+
+def test_what_a_check_makes_is_there_for_the_next(project: "Project") -> None:
+    check = "cp app.py made.py"
+    project.settings('[checks]\ntest = "grep -q 42 made.py"\n')
+    tried(project, {"app.py": WRONG}, check, {"app.py": "X = 42\n"}, files="`app.py`", status="complete")
 
 
 NAMED: dict[str, tuple[Files, str, Files]] = {

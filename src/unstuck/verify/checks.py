@@ -1,10 +1,11 @@
 """Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again in a fresh one.
 
-Law: a check says something about a tree only if it leaves that tree as it was, and only a run that begins in a fresh
-checkout shows that another one wavered.
+Law: a check says something about a tree only if it leaves that tree as it was and reads nothing that another left beside
+it for its tools, and only a run that begins in a fresh checkout shows that another one wavered.
 """
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from unstuck.orders import Subject
 from unstuck.outcome import Ended
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting
 from unstuck.verdict import Check, CheckResult, Counts
-from unstuck.verify.change import pattern
+from unstuck.verify.change import known, part_of, pattern
 
 DID_NOTHING = "`{}` says that there is nothing to do"
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
@@ -57,10 +58,12 @@ class Site:
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
+    used: bool = False
+    """A check has run in it since anybody looked at what lies about."""
 
     def stand(self, base: str, tree: str | None = None, *, anew: bool = False) -> None:
         """Hold this commit, with the tree's files on top when given, and nothing that an agent left lying about."""
-        if self.stands_on == (base, tree) and not anew:
+        if self.stands_on == (base, tree) and not anew and not self._misled():
             return
         self.stands_on = None
         kit = self.kit
@@ -72,6 +75,11 @@ class Site:
             if kit.workspace.altered(self.slot):  # what a check reads of the tree is the tree
                 kit.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
+
+    def _misled(self) -> bool:
+        """Whether a check has left what the next one's tools would read, though it is none of the tree."""
+        used, self.used = self.used, False
+        return used and any(map(is_read_unasked, self.kit.workspace.loose(self.slot)))
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
@@ -126,7 +134,7 @@ class Site:
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
         kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired = kit.workspace.altered(self.slot)
+        repaired, self.used = kit.workspace.altered(self.slot), True
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
@@ -229,6 +237,19 @@ def _did_nothing(check: Check, ended: Ended) -> bool:
     said = [line for line in ended.tail.splitlines() if line.strip()]
     quiet = bool(said) and all(map(pattern("judge", "did_nothing").match, said))
     return quiet and set(program_names(check)) == {"make"}
+
+
+def stands_for_another(path: str) -> bool:
+    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
+    name, _, rest = path.removesuffix(".py").partition("/")
+    top = path.endswith(".py") and rest in {"", "__init__"}
+    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
+
+
+def is_read_unasked(path: str) -> bool:
+    """Tell whether runners read a file, or a folder at the top, that lies about though no command names it."""
+    parts = {"settings", "commands", "support", "test"}
+    return part_of(path) in parts or stands_for_another(path) or stands_for_another(f"{path}/__init__.py")
 
 
 def only_looks(check: Check) -> bool:

@@ -4,8 +4,7 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 """
 
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from unstuck.diagnosis import reason
 from unstuck.kit import Kit
@@ -16,13 +15,15 @@ from unstuck.verdict import Check, CheckResult, Remark
 from unstuck.verify import audit as reader
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
-from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base, only_looks
+from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base, only_looks, stands_for_another
 from unstuck.verify.exam import Exam
 
 RED = "RED"
 AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
+ROUNDS = 3
+"""How often the tests that were not heard are asked by themselves."""
 LEAST_CHARS = 4
 """A line shorter than this says nothing about who wrote it."""
 MOST = 20
@@ -57,7 +58,7 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
     counts = check in exam.kit.gates or pattern("judge", "counts").search(check.command) is not None
     speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
-    if then > ran and (speaks or now.counts is not None):
+    if then > ran and (speaks or now.counts is not None or before.ended.ok):
         yield f"runs fewer tests: {ran} now, {then} on the base."
     listed = [line for line in now.ended.tail.splitlines() if pattern("judge", "passed").search(line)]
     whole = now.ended.output_bytes <= len(now.ended.tail.encode())
@@ -75,70 +76,93 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
 
 def hears(exam: Exam) -> Iterator[Remark]:
     """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
-    added = {
-        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
-    }
-    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
-    reaching += [one.path for one in exam.changes if one.old is None and _stands_for_another(one.path)]
-    ends = {re.compile(rf"\.{end}$"): text for end, text in known()["canary"].items()}
-    texts = {end: text for end, text in ends.items() if any(map(end.search, reaching))}
-    files = exam.kit.workspace.files(exam.subject.tree) if texts else ()
-    tests = [path for path in files if part_of(path) == "test"]
-    written = {path: text for end, text in texts.items() for path in [*filter(end.search, tests)][:MOST]}
-    for check, result in exam.checks if written else ():
-        if result.status != "pass" or not is_test_run(check):
-            continue
-        before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
-        heard = {test for test in before.tests if "purpose" in test}
-        if heard and (now.ended.ok or not heard <= {*now.tests}):
+    reaching = _reaching(exam)
+    for check, result in exam.checks if reaching else ():
+        if result.status == "pass" and is_test_run(check) and _is_deaf(exam, check):
             says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
             yield found("deaf-check", reaching[0], says=says)
             return
 
 
-def _stands_for_another(path: str) -> bool:
-    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
-    name, _, rest = path.removesuffix(".py").partition("/")
-    top = path.endswith(".py") and rest in {"", "__init__"}
-    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
+def _reaching(exam: Exam) -> list[str]:
+    """List what could reach the runner of its own tests: code by its look or its name, and settings that the task names."""
+    added = {
+        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
+    }
+    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
+    reaching += [one.path for one in exam.changes if one.old is None and stands_for_another(one.path)]
+    named = [one for one in exam.playing("settings", "commands", "support") if exam.names(one.path)]
+    return reaching + [one.path for one in named if not reader.is_harmless(one)]
+
+
+def _is_deaf(exam: Exam, check: Check) -> bool:
+    """Whether a run does not hear of a test that fails on purpose, of which it heard on the base."""
+    tests = [path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test"]
+    ends = {re.compile(rf"\.{end}$"): text for end, text in known()["canary"].items()}
+    written = {path: text for end, text in ends.items() for path in [*filter(end.search, tests)][:MOST]}
+    if not written:
+        return False
+    before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
+    heard = {test for test in before.tests if "purpose" in test}
+    return bool(heard) and (now.ended.ok or not heard <= {*now.tests})
 
 
 def expects(exam: Exam) -> Iterator[Remark]:
     """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
-    base, tree = exam.subject.base, exam.subject.tree
     for check, result in exam.checks if exam.playing("product") else ():
         if not result.ended.ok or result.idle or only_looks(check):
             continue
-        before = _before(exam, check) if is_test_run(check) else None
-        if before is not None and before.ended.ok:
+        tests = is_test_run(check)
+        texts = {} if tests else _asserting_scripts(exam, check)
+        before = _before(exam, check) if tests or texts else None
+        if before is None or before.ended.ok:
             continue
-        otherwise = _expecting_otherwise(exam, check, before)
-        if not otherwise or (before is None and _before(exam, check).ended.ok):
-            continue
-        part = narrowed([check], otherwise) if before is not None else None
-        if exam.site.instead(part or check, base, tree, otherwise).ended.ok:
-            path = next(iter(otherwise))
+        path = _deaf_to(exam, check, texts or _red_tests(exam, check, before), [_leaf(one) for one in before.tests])
+        if path:
             says = f"`{check.command}` was red before, and is green now whatever is expected in {path}."
             yield found("deaf-check", path, says=says, severity="ask")
             return
+
+
+def _deaf_to(exam: Exam, check: Check, texts: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return a file whose tests of these names may expect anything; those that were heard are left out and the rest is tried again."""
+    base, tree, asked = exam.subject.base, exam.subject.tree, False
+    for _ in range(ROUNDS):
+        some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
+        otherwise = {path: text for path, text in some.items() if text}
+        if not otherwise:
+            break
+        now = exam.site.instead(narrowed([check], otherwise) or check, base, tree, otherwise)
+        if now.ended.ok:
+            return next(iter(otherwise))
+        asked, rest = True, [name for name in names if name not in map(_leaf, now.tests)]
+        if not rest or len(rest) == len(names):
+            break
+        names = rest
+    return next(iter(texts), "") if not asked and is_test_run(check) and _is_deaf(exam, check) else ""
+
+
+def _leaf(test: str) -> str:
+    """Return the name that a test has in its file."""
+    return re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip()
 
 
 def _before(exam: Exam, check: Check) -> CheckResult:
     return exam.before(check) if check in exam.kit.gates else exam.site.once(check, exam.subject.base)
 
 
-def _expecting_otherwise(exam: Exam, check: Check, before: CheckResult | None) -> dict[str, str]:
-    """Return the texts with the tests that were red before, or of a script that is the check, as they expect something else."""
-    if before is None:
-        changed = {one.path for one in exam.changes}  # what the work itself asserts is no judge of it
-        names, texts = [], {path: text for path, text in _scripts(exam, check).items() if path not in changed}
-    else:
-        names = [re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip() for test in before.tests]
-        tests = [path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test"]
-        told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
-        texts = exam.site.read((told or tests)[:MOST], exam.subject.base, exam.subject.tree)
-    some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
-    return {path: text for path, text in some.items() if text}
+def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:
+    """Return the scripts that are the check, and assert something; what the work itself asserts is no judge of it."""
+    changed = {one.path for one in exam.changes}
+    texts = {path: text for path, text in _scripts(exam, check).items() if path not in changed}
+    return {path: text for path, text in texts.items() if reader.expecting_otherwise(path, text)}
+
+
+def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:
+    """Return the texts of the test files that were red before, or that the check names, or of some where nobody can tell."""
+    tests = [path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test"]
+    told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
+    return exam.site.read((told or tests)[:MOST], exam.subject.base, exam.subject.tree)
 
 
 def comes_to_its_end(exam: Exam) -> Iterator[Remark]:

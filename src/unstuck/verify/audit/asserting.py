@@ -54,7 +54,7 @@ class Assertion:
     guarded: bool = False
     """It is reached on a condition only."""
     expects: tuple[Token, ...] = field(default=(), compare=False)
-    """The literals that it compares with, where it says that something is exactly this."""
+    """The literals and the plain names that it compares with, where it says that something is exactly this."""
 
     @property
     def literals(self) -> frozenset[str]:
@@ -123,7 +123,7 @@ def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int) -> A
 
 
 def _expected(said: Sequence[Token]) -> Iterator[Token]:
-    """Yield the literals of an assertion that neither a call of the product is given, nor anything is looked up by."""
+    """Yield the literals and names of an assertion that neither a call of the product is given, nor anything is looked up by."""
     within: list[bool] = []
     for before, token in pairwise((None, *said)):
         if token is None:
@@ -134,7 +134,7 @@ def _expected(said: Sequence[Token]) -> Iterator[Token]:
             within.append(not calls or name is None or _is("jargon", name.text))
         elif token.text in _CLOSING:
             within = within[:-1]
-        elif token.sort in VALUES and all(within):
+        elif (token.sort in VALUES or (token.sort == "id" and not token.called)) and all(within):
             yield token
 
 

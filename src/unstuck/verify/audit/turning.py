@@ -1,10 +1,10 @@
 """Turn what tests expect into something else: a check that hears of its tests is red with it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from unstuck.verify.audit.cases import read_tests
+from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import plain_name
-from unstuck.verify.audit.grammars import Token
+from unstuck.verify.audit.grammars import VALUES, Token
 
 _OTHER = {"true": "false", "false": "true", "True": "False", "False": "True"}
 
@@ -14,7 +14,7 @@ def expecting_otherwise(path: str, text: str, names: Collection[str] = ()) -> st
     read = read_tests(path, text)
     wanted = {plain_name(name) for name in names}
     cases = [] if isinstance(read, str) else [one for one in read if not wanted or plain_name(one.name) in wanted]
-    tokens = {token.begins: token for case in cases for one in case.assertions for token in one.expects}
+    tokens = {token.begins: token for case in cases for token in _expected(case)}
     source = text.encode("utf-8", errors="replace")
     changed = False
     for at in sorted(tokens, reverse=True):
@@ -22,6 +22,24 @@ def expecting_otherwise(path: str, text: str, names: Collection[str] = ()) -> st
         changed |= other != tokens[at].text
         source = source[:at] + other.encode() + source[at + len(tokens[at].text.encode()) :]
     return source.decode() if changed else ""
+
+
+def _expected(case: Case) -> Iterator[Token]:
+    """Yield the literals that a test compares with, or else those of names that it has for nothing but comparing with them."""
+    compared = [token for one in case.assertions for token in one.expects]
+    if literals := [token for token in compared if token.sort in VALUES]:
+        yield from literals
+        return
+    for name in dict.fromkeys(token.text for token in compared):
+        others = [at for at, token in enumerate(case.tokens) if token.text == name and token not in compared]
+        if len(others) != 1:
+            continue
+        sign, *value = case.tokens[others[0] + 1 : others[0] + 3]
+        if sign.text in {"=", ":="}:
+            yield from (token for token in value if token.sort in VALUES)
+        else:  # it is bound to what stands in a row, where that is not the names themselves
+            names = {token.text for token in case.tokens if token.sort == "id"}
+            yield from (cell for cell in case.cells if cell.text.strip("'\"") not in names)
 
 
 def _other(token: Token) -> str:
