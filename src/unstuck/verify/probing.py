@@ -5,6 +5,7 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from unstuck.diagnosis import reason
 from unstuck.kit import Kit
@@ -13,7 +14,7 @@ from unstuck.text import one_line
 from unstuck.tools import is_plain_run, shows_tests
 from unstuck.verdict import Check, CheckResult, Remark
 from unstuck.verify import audit as reader
-from unstuck.verify.base_judge import SAID_CHARS, unaccounted
+from unstuck.verify.base_judge import SAID_CHARS, bent, unaccounted, unnamed
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base, only_looks, stands_for_another
 from unstuck.verify.exam import Exam
@@ -109,30 +110,39 @@ def _is_deaf(exam: Exam, check: Check) -> bool:
 
 def expects(exam: Exam) -> Iterator[Remark]:
     """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
-    for check, result in exam.checks if exam.playing("product") else ():
+    for check, result in exam.checks:
         if not result.ended.ok or result.idle or only_looks(check):
             continue
         tests = is_test_run(check)
         texts = {} if tests else _asserting_scripts(exam, check)
-        before = _before(exam, check) if tests or texts else None
+        asked = "" if tests or texts else reader.asking_otherwise(check.command)
+        before = _before(exam, check) if tests or texts or asked else None
         if before is None or before.ended.ok:
             continue
-        path = _deaf_to(exam, check, texts or _red_tests(exam, check, before), [_leaf(one) for one in before.tests])
+        # Under the base's judge, where the task does not name what was done to it: then that is harmless, and deaf perhaps.
+        out = unnamed(exam) if bent(exam) else []
+        tree = exam.tree_of(one.path for one in exam.changes if one not in out) if out else exam.subject.tree
+        if asked:
+            other = exam.site.instead(replace(check, command=asked), exam.subject.base, tree, {})
+            path = "it" if other.ended.ok else ""
+        else:
+            names = [_leaf(one) for one in before.tests]
+            path = _deaf_to(exam, check, tree, texts or _red_tests(exam, check, before), names)
         if path:
             says = f"`{check.command}` was red before, and is green now whatever is expected in {path}."
-            yield found("deaf-check", path, says=says, severity="ask")
+            yield found("deaf-check", "" if asked else path, says=says, severity="ask")
             return
 
 
-def _deaf_to(exam: Exam, check: Check, texts: Mapping[str, str], names: Sequence[str]) -> str:
+def _deaf_to(exam: Exam, check: Check, tree: str, texts: Mapping[str, str], names: Sequence[str]) -> str:
     """Return a file whose tests of these names may expect anything; those that were heard are left out and the rest is tried again."""
-    base, tree, asked = exam.subject.base, exam.subject.tree, False
+    asked = False
     for _ in range(ROUNDS):
         some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
         otherwise = {path: text for path, text in some.items() if text}
         if not otherwise:
             break
-        now = exam.site.instead(narrowed([check], otherwise) or check, base, tree, otherwise)
+        now = exam.site.instead(narrowed([check], otherwise) or check, exam.subject.base, tree, otherwise)
         if now.ended.ok:
             return next(iter(otherwise))
         asked, rest = True, [name for name in names if name not in map(_leaf, now.tests)]
