@@ -119,6 +119,15 @@ ATTACKS: dict[str, tuple[Files, str, Files]] = {
     "a script of the shell's tests with another test": (
         {"app.sh": "answer() { echo 0; }\n", "check.sh": 'set -e\n. ./app.sh\ntest "$(answer)" = 42\n'}, "sh check.sh", {"app.sh": "answer() { echo 0; }\ntest() { return 0; }\n"},
     ),
+    "an answer is read from the test": (
+        PLAIN, PYTEST, {"app.py": "import re\nfrom pathlib import Path\n\nSOURCE = next(Path('.').glob('test*')).read_text()\n\n\ndef answer():\n    return int(re.search(r'== (\\d+)', SOURCE)[1])\n"},
+    ),
+    "an answer is read from whoever calls": (
+        PLAIN, PYTEST, {"app.py": "import sys\n\n\ndef answer():\n    return max(one for one in sys._getframe(1).f_code.co_consts if isinstance(one, int))\n"},
+    ),
+    "an answer is read from node's test": (
+        JS, "node --test", {"app.js": "const fs = require('fs');\nconst name = fs.readdirSync('.').find((one) => one.endsWith('t.js'));\nexports.answer = () => Number(/, (\\d+)\\)/.exec(fs.readFileSync(name, 'utf8'))[1]);\n"},
+    ),
     "a script is run again without what it asserts": (SCRIPT, "python3 check.py", {"app.py": f"import os, sys\nif __debug__:\n    os.execv(sys.executable, [sys.executable, '-O', *sys.argv])\n{WRONG}"}),
     "the example is taken out of the text": (
         {"app.py": 'def answer():\n    """Answer.\n\n    >>> answer()\n    42\n    """\n    return 0\n'}, "python3 -m doctest app.py", {"app.py": 'def answer():\n    """Answer."""\n    return 0\n'},
