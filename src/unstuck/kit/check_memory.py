@@ -22,8 +22,8 @@ from unstuck.verdict import Check, CheckResult
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT, FOLDER = 2, "cache"
-PACKAGES = "lib/python*/site-packages"
+FORMAT, FOLDER = 3, "cache"
+PACKAGES = "lib/python*/*-packages"
 KEPT_SECONDS = 30 * 86400.0
 TAIL_CHARS = 4000
 LASTING_CODES = range(126)
@@ -90,7 +90,7 @@ class CheckMemory:
 
     def _file(self, tree: str, check: Check) -> Path:
         workspace = self.config.workspace
-        seen = {*_tools(check.command, self.repository.root)}
+        seen = {*tools(check.command, self.repository.root)}
         seen |= {*_installed(self.repository.root / name for name in (*workspace.copy, *workspace.link))}
         variables = sorted((name, value) for name, value in os.environ.items() if not PASSING.fullmatch(name))
         facts = [FORMAT, sys.platform, tree, check.command, workspace.setup, sorted(map(_fact, seen)), variables]
@@ -107,7 +107,7 @@ def open_memory(repository: Repository, config: Config) -> CheckMemory:
     return CheckMemory(repository, config)
 
 
-def _tools(command: str, root: Path) -> Iterator[Path]:
+def tools(command: str, root: Path) -> Iterator[Path]:
     """Yield what tells one version of a command's programs from another, without running any."""
     for word in set(re.findall(r"[\w./+-]+", command)) | {"bash"}:
         program = shutil.which(word, path=None if "/" not in word else str(root)) or shutil.which(str(root / word))

@@ -15,6 +15,7 @@ from unstuck.decide import Experience, Policy
 from unstuck.diagnosis import Failure, set_up_failed
 from unstuck.errors import UnstuckError
 from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
+from unstuck.kit.own_copies import own_first
 from unstuck.kit.recorder import Recorder
 from unstuck.plans import Task, recovers
 from unstuck.secrets import Redactor
@@ -226,11 +227,12 @@ class Kit:
         self, name: str, line: str, slot: int, *, timeout: float | None, purpose: ports.Purpose = "check"
     ) -> ports.Command:
         """Return a line of the user's own code as a process: run as written, in the slot's root; of a script each line must hold."""
+        own = own_first(line, self.workspace.path(slot), self.layout.root) if purpose == "check" else {}
         command = ports.Command(
             argv=("bash", *(("-e",) if is_script(line) else ()), "-c", line),
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
-            env=self.environment(name, slot),
+            env={**self.environment(name, slot), **own},
             limits=ports.TimeLimits(wall_clock=timeout or None),
         )
         return self.fence.around(command, purpose)

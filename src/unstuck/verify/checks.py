@@ -1,11 +1,12 @@
 """Edge: Run checks in a clean checkout, as often as it takes to know: from memory, once, or again in a fresh one.
 
-Law: a check says something about a tree only if it leaves that tree as it was, and only a run that begins in a fresh
-checkout shows that another one wavered.
+Law: a check says something about a tree only if it leaves that tree as it was and reads nothing that another left beside
+it for its tools, and only a run that begins in a fresh checkout shows that another one wavered.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from unstuck.orders import Subject
 from unstuck.outcome import Ended
 from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting, words
 from unstuck.verdict import Check, CheckResult, Counts
-from unstuck.verify.change import pattern
+from unstuck.verify.change import known, part_of, pattern
 
 DID_NOTHING = "`{}` says that there is nothing to do"
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
@@ -64,10 +65,12 @@ class Site:
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
+    used: bool = False
+    """A check has run in it since anybody looked at what lies about."""
 
     def stand(self, base: str, tree: str | None = None, *, anew: bool = False) -> None:
         """Hold this commit, with the tree's files on top when given, and nothing that an agent left lying about."""
-        if self.stands_on == (base, tree) and not anew:
+        if self.stands_on == (base, tree) and not anew and not self._misled():
             return
         self.stands_on = None
         kit = self.kit
@@ -79,6 +82,11 @@ class Site:
             if kit.workspace.altered(self.slot):  # what a check reads of the tree is the tree
                 kit.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
+
+    def _misled(self) -> bool:
+        """Whether a check has left what the next one's tools would read, though it is none of the tree."""
+        used, self.used = self.used, False
+        return used and any(map(is_read_unasked, self.kit.workspace.loose(self.slot)))
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
@@ -106,12 +114,23 @@ class Site:
 
     def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, Rewritten]) -> CheckResult:
         """Run a check a single time on a tree of whose files some are written in another way."""
+        olds = self.read(written, base, tree)
+        return self.instead(check, base, tree, {path: written[path](old) for path, old in olds.items()})
+
+    def instead(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
+        """Run a check a single time on a tree with these texts in the place of its files."""
         self.stand(base, tree)
         folder = self.kit.workspace.path(self.slot)
-        for path, rewritten in written.items():
-            if (old := self.kit.own_files.read(folder / path)) is not None:
-                self.kit.own_files.put(folder / path, rewritten(old))
+        for path, text in written.items():
+            self.kit.own_files.put(folder / path, text)
         return self._run(check)
+
+    def read(self, paths: Iterable[str], base: str, tree: str | None = None) -> dict[str, str]:
+        """Return the texts of files of a tree; those that it has not are left out."""
+        self.stand(base, tree)
+        folder = self.kit.workspace.path(self.slot)
+        texts = {path: self.kit.own_files.read(folder / path) for path in paths}
+        return {path: text for path, text in texts.items() if text is not None}
 
     def _run(self, check: Check) -> CheckResult:
         kit = self.kit
@@ -122,7 +141,7 @@ class Site:
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
         kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired = kit.workspace.altered(self.slot)
+        repaired, self.used = kit.workspace.altered(self.slot), True
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
@@ -229,6 +248,19 @@ def _did_nothing(check: Check, ended: Ended) -> bool:
     given = [words(part)[1:] for part in programs(check.command)]
     goals = {one for some in given for before, one in pairwise(["", *some]) if not _OF_MAKE.search(f"{before} {one}")}
     return bool(told) and goals <= told
+
+
+def stands_for_another(path: str) -> bool:
+    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
+    name, _, rest = path.removesuffix(".py").partition("/")
+    top = path.endswith(".py") and rest in {"", "__init__"}
+    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
+
+
+def is_read_unasked(path: str) -> bool:
+    """Tell whether runners read a file, or a folder at the top, that lies about though no command names it."""
+    parts = {"settings", "commands", "support", "test"}
+    return part_of(path) in parts or stands_for_another(path) or stands_for_another(f"{path}/__init__.py")
 
 
 def only_looks(check: Check) -> bool:

@@ -1,60 +1,73 @@
-"""Edge: Whether a run still hears: of tests that fail on purpose, and of a script that fails at its end.
+"""Edge: Whether a run still hears: of tests that fail on purpose or expect something else, and of a script that fails at its end.
 
-Law: what was heard on the base and is not heard now is asked once more, alone: only then has the change made it deaf.
+Laws: what was heard on the base and is not heard now is asked once more, alone: only then has the change made it deaf. What
+was red and is green now turns red again where something else is expected, or it is a question.
 """
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.verdict import Check, Remark
+from unstuck.verdict import Check, CheckResult, Remark
+from unstuck.verify import audit as reader
+from unstuck.verify.base_judge import bent, unnamed
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern
-from unstuck.verify.checks import Rewritten, is_test_run, only_looks
+from unstuck.verify.checks import Rewritten, is_test_run, narrowed, only_looks, stands_for_another
 from unstuck.verify.exam import Exam
 
 PURPOSE = "purpose"
 """In the name of every test that fails on purpose."""
 MOST = 20
-"""Files that get such tests."""
+"""Files that get such tests, or are told to expect something else."""
+ROUNDS = 3
+"""How often the tests that were not heard are asked by themselves."""
 _PURPOSES = re.compile(r"fails_on_purpose_\w+")
 
 
 def hears(exam: Exam) -> Iterator[Remark]:
     """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
-    added = {
-        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
-    }
-    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
-    reaching += [one.path for one in exam.changes if one.old is None and _stands_for_another(one.path)]
-    forms = _canaries(exam, reaching) if reaching else {}
-    for check, result in exam.checks if forms else ():
-        if result.status != "pass" or not is_test_run(check):
-            continue
-        written = {path: _below("".join(texts)) for path, texts in forms.items()}
-        before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
-        heard = {test for test in before.tests if PURPOSE in test}
-        if heard and (now.ended.ok or any(map(_is_deaf(exam, check, forms), heard - {*now.tests}))):
+    reaching = _reaching(exam)
+    for check, result in exam.checks if reaching else ():
+        if result.status == "pass" and is_test_run(check) and _is_deaf(exam, check):
             says = f"With {reaching[0]} in it, `{check.command}` does not hear of a test that fails on purpose."
             yield found("deaf-check", reaching[0], says=says)
             return
 
 
-def _canaries(exam: Exam, reaching: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return what is written below test files that the base has as well, where code of their language was added."""
-    rows = [row for row in known()["canary"] if any(_ends(path, row["ending"]) for path in reaching)]
+def _reaching(exam: Exam) -> list[str]:
+    """List what could reach the runner of its own tests: code by its look or its name, and settings that the task names."""
+    added = {
+        one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
+    }
+    reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
+    reaching += [one.path for one in exam.changes if one.old is None and stands_for_another(one.path)]
+    named = [one for one in exam.playing("settings", "commands", "support") if exam.names(one.path)]
+    return reaching + [one.path for one in named if not reader.is_harmless(one)]
+
+
+def _is_deaf(exam: Exam, check: Check) -> bool:
+    """Whether a run does not hear of tests that fail on purpose, of which it heard on the base."""
+    forms = _canaries(exam)
+    if not forms:
+        return False
+    written = {path: _below("".join(texts)) for path, texts in forms.items()}
+    before, now = (exam.site.beside(check, exam.subject.base, one, written) for one in (None, exam.subject.tree))
+    heard = {test for test in before.tests if PURPOSE in test}
+    return bool(heard) and (now.ended.ok or any(map(_unheard_alone(exam, check, forms), heard - {*now.tests})))
+
+
+def _canaries(exam: Exam) -> Mapping[str, Sequence[str]]:
+    """Return what is written below test files that the base has as well."""
     new = {one.path for one in exam.changes if one.old is None}
-    files = exam.kit.workspace.files(exam.subject.tree) if rows else ()
-    tests = [path for path in files if part_of(path) == "test" and path not in new]
-    texts = _texts(exam, [path for path in tests if any(_ends(path, row["ending"]) for row in rows)][:MOST])
-    shown = [
-        (path, row["forms"])
-        for row in reversed(rows)
-        for path, text in texts.items()
-        if _ends(path, row["ending"]) and re.search(row.get("holds", ""), text)
+    tests = [
+        path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test" and path not in new
     ]
-    return dict(shown)
+    shown: dict[str, Sequence[str]] = {}
+    for row in reversed(known()["canary"]):
+        texts = _texts(exam, [path for path in tests if _ends(path, row["ending"])][:MOST])
+        shown |= {path: row["forms"] for path, text in texts.items() if re.search(row.get("holds", ""), text)}
+    return shown
 
 
 def _below(text: str) -> Rewritten:
@@ -65,7 +78,7 @@ def _ends(path: str, ending: str) -> bool:
     return re.search(rf"\.{ending}$", path) is not None
 
 
-def _is_deaf(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]]) -> Callable[[str], bool]:
+def _unheard_alone(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]]) -> Callable[[str], bool]:
     """Ask alone for what was not heard among others: a run may end at its first failure, and a long output is not read whole."""
     asked: dict[str, bool] = {}
 
@@ -82,11 +95,77 @@ def _is_deaf(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]]) -> Ca
     return deaf
 
 
-def _stands_for_another(path: str) -> bool:
-    """Whether a new module at the top is found in the place of one that Python, or a runner of it, is made of."""
-    name, _, rest = path.removesuffix(".py").partition("/")
-    top = path.endswith(".py") and rest in {"", "__init__"}
-    return top and (name in sys.stdlib_module_names or name in known()["shadow"]["parts"])
+# --- tests that turned green, told to expect something else -------------------------------------------------------------
+
+
+def expects(exam: Exam) -> Iterator[Remark]:
+    """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
+    for check, result in exam.checks:
+        if not result.ended.ok or result.idle or only_looks(check):
+            continue
+        tests = is_test_run(check)
+        texts = {} if tests else _asserting_scripts(exam, check)
+        asked = "" if tests or texts else reader.asking_otherwise(check.command)
+        before = _before(exam, check) if tests or texts or asked else None
+        if before is None or before.ended.ok:
+            continue
+        # Under the base's judge, where the task does not name what was done to it: then that is harmless, and deaf perhaps.
+        out = unnamed(exam) if bent(exam) else []
+        tree = exam.tree_of(one.path for one in exam.changes if one not in out) if out else exam.subject.tree
+        if asked:
+            other = exam.site.instead(replace(check, command=asked), exam.subject.base, tree, {})
+            path = "it" if other.ended.ok else ""
+        else:
+            names = [_leaf(one) for one in before.tests]
+            path = _deaf_to(exam, check, tree, texts or _red_tests(exam, check, before), names)
+        if path:
+            says = f"`{check.command}` was red before, and is green now whatever is expected in {path}."
+            yield found("deaf-check", "" if asked else path, says=says, severity="ask")
+            return
+
+
+def _deaf_to(exam: Exam, check: Check, tree: str, texts: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return a file whose tests of these names may expect anything; those that were heard are left out and the rest is tried again."""
+    asked = False
+    for _ in range(ROUNDS):
+        some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
+        otherwise = {path: text for path, text in some.items() if text}
+        if not otherwise:
+            break
+        now = exam.site.instead(narrowed([check], otherwise) or check, exam.subject.base, tree, otherwise)
+        if now.ended.ok:
+            return next(iter(otherwise))
+        asked, rest = True, [name for name in names if name not in map(_leaf, now.tests)]
+        if not rest or len(rest) == len(names):
+            break
+        names = rest
+    return next(iter(texts), "") if not asked and is_test_run(check) and _is_deaf(exam, check) else ""
+
+
+def _leaf(test: str) -> str:
+    """Return the name that a test has in its file."""
+    return re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip()
+
+
+def _before(exam: Exam, check: Check) -> CheckResult:
+    return exam.before(check) if check in exam.kit.gates else exam.site.once(check, exam.subject.base)
+
+
+def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:
+    """Return the scripts that are the check, and assert something; what the work itself asserts is no judge of it."""
+    changed = {one.path for one in exam.changes}
+    texts = {path: text for path, text in _scripts(exam, check).items() if path not in changed}
+    return {path: text for path, text in texts.items() if reader.expecting_otherwise(path, text)}
+
+
+def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:
+    """Return the texts of the test files that were red before, or that the check names, or of some where nobody can tell."""
+    tests = [path for path in exam.kit.workspace.files(exam.subject.tree) if part_of(path) == "test"]
+    told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
+    return exam.site.read((told or tests)[:MOST], exam.subject.base, exam.subject.tree)
+
+
+# --- scripts -----------------------------------------------------------------------------------------------------------
 
 
 def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
@@ -174,7 +253,4 @@ def _scripts(exam: Exam, check: Check) -> dict[str, str]:
 
 def _texts(exam: Exam, paths: Sequence[str]) -> dict[str, str]:
     """Return texts of the tree as it would land."""
-    if paths:
-        exam.site.stand(exam.subject.base, exam.subject.tree)
-    folder = exam.kit.workspace.path(exam.site.slot)
-    return {path: exam.kit.own_files.read(folder / path) or "" for path in paths}
+    return exam.site.read(paths, exam.subject.base, exam.subject.tree) if paths else {}

@@ -16,7 +16,7 @@ from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
 from unstuck.verify.exam import Exam
-from unstuck.verify.hearing import comes_to_its_end, hears
+from unstuck.verify.hearing import comes_to_its_end, expects, hears
 
 RED = "RED"
 MERE_FILE = re.compile(r"\S*[\w/-]\.\w{1,4}")
@@ -57,7 +57,7 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
     counts = check in exam.kit.gates or pattern("judge", "counts").search(check.command) is not None
     speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
-    if then > ran and (speaks or now.counts is not None):
+    if then > ran and (speaks or now.counts is not None or before.ended.ok):
         yield f"runs fewer tests: {ran} now, {then} on the base."
     whole = now.ended.output_bytes <= len(now.ended.tail.encode())
     unseen = _unseen(now.ended.tail, [re.split(r"::| > ", test)[-1] for test in before.tests]) if whole else []
@@ -201,5 +201,5 @@ def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
         yield from ((path, name, line.strip()) for name, line in named.items())
 
 
-PROBES = (fewer_tests, hears, comes_to_its_end, stays_green, proves_nothing)
+PROBES = (fewer_tests, hears, comes_to_its_end, expects, stays_green, proves_nothing)
 """What is tried once the checks and the base's judge hold, until something refuses."""

@@ -1,8 +1,8 @@
 """Read one assertion: what it is about, what it expects, how much it says by its words, and whether it can fail where it stands."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from operator import itemgetter
 
 from unstuck.verify.audit.grammars import (
@@ -53,6 +53,8 @@ class Assertion:
     """Why it can no longer fail; empty where it can."""
     guarded: bool = False
     """It is reached on a condition only."""
+    expects: tuple[Token, ...] = field(default=(), compare=False)
+    """The literals and the plain names that it compares with, where it says that something is exactly this."""
 
     @property
     def literals(self) -> frozenset[str]:
@@ -116,7 +118,24 @@ def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int) -> A
         text=text_of(said[:80])[:LONGEST_TEXT],
         idle=idle,
         guarded=node.guarded,
+        expects=tuple(_expected(said)) if rank == EXACT and relation in {"eq", "if"} and not idle else (),
     )
+
+
+def _expected(said: Sequence[Token]) -> Iterator[Token]:
+    """Yield the literals and names of an assertion that neither a call of the product is given, nor anything is looked up by."""
+    within: list[bool] = []
+    for before, token in pairwise((None, *said)):
+        if token is None:
+            continue
+        if token.text in _OPENING:
+            name = before if before is None or before.text != "!" else said[said.index(before) - 1]
+            calls = name is not None and (name.sort == "id" or name.text in {")", "]"})
+            within.append(not calls or name is None or _is("jargon", name.text))
+        elif token.text in _CLOSING:
+            within = within[:-1]
+        elif (token.sort in VALUES or (token.sort == "id" and not token.called)) and all(within):
+            yield token
 
 
 def _branch(statement: Node, top: Node) -> Node | None:

@@ -53,6 +53,9 @@ class Case:
     assertions: list[Assertion] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
     """The rows of the tables that it goes through."""
+    tokens: list[Token] = field(default_factory=list)
+    cells: list[Token] = field(default_factory=list)
+    """The last value of each of these rows."""
     body: str = ""
     """All of it without local names and layout."""
     literals: frozenset[str] = frozenset()
@@ -272,6 +275,7 @@ class _Reader:
             if _is_table(node) and (case, statement_of(node)) not in self.claimed:
                 rows = [part for part in node.children if case.kind == "test" or _is_row(part)]
                 case.rows += [key_of(part.tokens) for part in rows]
+                case.cells += [one[-1] for part in rows if (one := [x for x in part.tokens if x.sort in VALUES])]
             else:
                 todo += reversed(node.children)
         for case, _ in self.places:
@@ -279,7 +283,7 @@ class _Reader:
 
     def _close(self, case: Case, place: Node) -> None:
         """Say of a case what all of its tokens do, and its marks, its groups and the whole text of whether it runs."""
-        tokens = self.tokens[case]
+        case.tokens = tokens = self.tokens[case]
         case.body, case.literals, case.names = key_of(tokens), frozenset(values_of(tokens)), names_of(tokens)
         around = [node for node in place.above() if self._groups(self._callee(node))]
         calls = [case.call, *((self._callee(node), self._heading(node)[0]) for node in around)]

@@ -70,6 +70,8 @@ class Token:
     """One of: id, str, num, truth, op."""
     line: int
     node: "Node"
+    begins: int = 0
+    """The byte of the text that it begins at."""
     word: str = ""
     """What stays of it when only names of locals and layout change; empty where nothing does."""
     called: bool = False
@@ -173,7 +175,7 @@ def _plain(cursor: Any, source: bytes, node: Node) -> int:
             continue
         said = "" if comment else source[here.start_byte : here.end_byte].decode("utf-8", "replace")
         if said.strip():
-            tokens.append(Token(said, _sort(kind, said, named=here.is_named), line, node))
+            tokens.append(Token(said, _sort(kind, said, named=here.is_named), line, node, here.start_byte))
         while True:
             if cursor.node.is_named and not is_kind("comment", cursor.node.type):
                 node.end = len(tokens)
