@@ -428,7 +428,47 @@ def test_a_wrong_configuration_is_told_with_its_line(project: "Project", command
     (project.root / "unstuck.toml").write_text(text)
     told = project.ask(command, "tasks.md", *(("--agent", project.agent) if command == "run" else ()))
     expect_told(told, 64, "unstuck.toml", says, "Hint: ")
-    assert "unstuck config" not in told.err, "which meets the same mistake"
+    assert "limits.silence = 1200" in " ".join(project.ask("config", "limits").out.split()), "it reads on all the same"
+
+
+def test_all_mistakes_of_a_configuration_are_told_at_once_and_config_shows_what_holds_without_them(
+    project: "Project",
+) -> None:
+    project.plan(A)
+    (project.root / "unstuck.toml").write_text(
+        'paralel = 3\nagent = [1]\n[limits]\nsilence = "6s"\ndrain = -1\nwall_clock = 60\n[checks]\ntst = "true"\n'
+    )
+    told = project.ask("config", "limits")
+    for where in ("has 5 mistakes:", "unstuck.toml:1: paralel", ":2: agent", ":4: ", ":5: ", ":8: checks.tst"):
+        assert where in told.err, told
+    assert told.code == 64
+    lines = [" ".join(line.split()) for line in told.out.splitlines()]
+    assert "limits.silence = 1200 # default" in lines
+    assert "limits.wall_clock = 60 # unstuck.toml; default unset" in lines
+    assert project.ask("plan", "tasks.md").err == told.err
+    assert (project.ask("config", "--json").out, project.ask("config", "--json").code) == ("", 64)
+
+
+def test_a_configuration_with_a_byte_order_mark_is_one(project: "Project") -> None:
+    (project.root / "unstuck.toml").write_bytes(b"\xef\xbb\xbfparallel = 2\r\n")
+    assert project.ask("config", "parallel").out.startswith("parallel = 2  # unstuck.toml; default 4")
+
+
+def test_a_run_is_watched_and_stopped_while_its_configuration_is_broken(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[{"print": "I work."}, {"hang": True}]])
+    running = project.start("run", "tasks.md", "--agent", project.agent)
+    wait_until(lambda: project.slots and project.status().get("1.1") == "running", "the task to run")
+    (project.root / "unstuck.toml").write_text("paralel = 3\n")
+    for command in ("status", "show 1.1", "log", "runs", "report"):
+        told = project.ask(*command.split())
+        assert (told.code, told.err) == (0, ""), (command, told)
+    assert "✘ journal" not in project.ask("doctor", "--no-run").out
+    told = project.ask("stop")
+    assert "Left for the running supervisor" in told.out, told
+    running.communicate(timeout=60)
+    assert running.returncode == 3
+    expect_told(project.ask("retry", "1.1"), 64, "unstuck.toml:1: paralel")  # nobody is there to do it
 
 
 def test_copies_from_outside_of_the_repository_are_refused(project: "Project") -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from unstuck.agents import manifest
 from unstuck.config import Config
-from unstuck.config_file import meanings, read_config, written
-from unstuck.errors import UnstuckError
+from unstuck.config_file import meanings, readable_config
+from unstuck.errors import BadUsage, UnstuckError
 from unstuck.git import find
 
 DEFAULT = "default"
@@ -25,15 +25,14 @@ class Setting:
     """The file that says so, or `default`."""
 
 
-def settings(cwd: Path) -> tuple[Setting, ...]:
-    """Return every key of the configuration that holds here."""
-    root = _root(cwd)
-    path, content = written(root)
-    config, ours = read_config(root), Config()
+def settings(cwd: Path) -> tuple[tuple[Setting, ...], BadUsage | None]:
+    """Return every key of the configuration that holds here, without what is wrong, and that as a run would tell it."""
+    found = readable_config(_root(cwd))
+    config, content = found.config, found.content
     return tuple(
-        Setting(key=key, value=value, default=default, source=path.name if _stands_in(content, key) else DEFAULT)
-        for key, value, default in (*_keys(config, ours), *_agents(config, content))
-    )
+        Setting(key=key, value=value, default=default, source=found.source if _stands_in(content, key) else DEFAULT)
+        for key, value, default in (*_keys(config, Config()), *_agents(config, content))
+    ), found.refused
 
 
 def config_schema() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from unstuck.agents import gist, manifest, read_files
 from unstuck.compose.stores import open_to_look
 from unstuck.config import AgentConfig
-from unstuck.config_file import read_config
+from unstuck.config_file import read_config, readable_config
 from unstuck.errors import BadUsage
 from unstuck.files import Store, claimed
 from unstuck.git import Repository, find, prune_abandoned, slots_folder
@@ -117,7 +117,7 @@ def tools_used(view: View, task: str, own: Mapping[str, AgentConfig] | None = No
 
     `own` are the agents of the configuration, where they are known already.
     """
-    own = read_config(view.repository.root).agents if own is None else own
+    own = readable_config(view.repository.root).config.agents if own is None else own
     return {one.number: tuple(_tools(view, own, task, one)) for one in view.state.tasks[task].attempts}
 
 
