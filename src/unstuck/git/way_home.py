@@ -220,7 +220,7 @@ class Homecoming:
             return self._not_possible(
                 f"You have uncommitted changes in {listed(dirty)}, which the run changed, too. Commit or stash them first.",
                 files=dirty,
-                around="git stash && {} && git stash pop",
+                dirty="--autostash ",  # where nothing is dirty any more, it takes nothing out of the stash
             )
         added = [path for path, kind in touched.items() if kind == "A"]
         found = {_in_the_way(self.repository.root, path, touched) for path in added}
@@ -231,12 +231,12 @@ class Homecoming:
             )
         return None
 
-    def _not_possible(self, reason: str, files: tuple[str, ...] = (), around: str = "{}") -> NotPossible:
+    def _not_possible(self, reason: str, files: tuple[str, ...] = (), dirty: str = "") -> NotPossible:
         commands = {
-            "auto": f"git merge {self.run_branch}",
-            "single": f"git merge --squash {self.run_branch} && git commit",
+            "auto": f"git merge {dirty}{self.run_branch}",
+            "single": f"git merge --squash {dirty}{self.run_branch} && git commit",
         }
-        return NotPossible(reason=reason, command=around.format(commands[self.mode]), files=files)
+        return NotPossible(reason=reason, command=commands[self.mode], files=files)
 
 
 def _setting(name: str, value: str) -> dict[str, str]:
