@@ -55,6 +55,10 @@ PLANS = {
         b"- [ ] T1: one\n- [-] T4: cancelled\n- [~] T5: in progress\n",
         ["line 2: '- [-] T4: cancelled' looks like a task", "line 3"],
     ),
+    "an indented task that is part of none": (
+        b"# Phase 1\n  - [ ] 1.1 One\n    - **Verify**: `test -f a`\n\n# Phase 2\n- [ ] 2.1 Two\n",
+        ["line 2: '- [ ] 1.1 One' looks like a task", "at column 0"],
+    ),
     "a box that Kiro does not know": (b"- [ ] 1. A\n  - [!] 1.1 b\n  - [ ] 1.2 c\n  - _Requirements: 1_\n", ["line 2"]),
     "a circle besides a double id": (
         b"- [ ] 1.1 A\n  - **Depends**: 1.2\n- [ ] 1.2 B\n  - **Depends**: 1.1\n- [ ] 1.1 C\n",
@@ -80,6 +84,8 @@ def test_an_invalid_plan_is_told_line_by_line(
     [
         ("- [ ] T1: one\n- [-] no longer wanted\n", "line 2: '- [-] no longer wanted' is not read as a task."),
         ("- [ ] T1: one\n- [DONE] T2: two\n", "line 2: '- [DONE] T2: two' is not read as a task."),
+        ("# P\n\n\t- [ ] 1.1 One\n\n- [ ] 1.2 Two\n", "line 3: '- [ ] 1.1 One' is not read as a task."),
+        ("- [ ] 1.1 One\n\nAnd then:\n  - [ ] the other\n", "line 4: '- [ ] the other' is not read as a task."),
         ("- [ ] a\n  - [ ] b\n  - [!] c\n", "line 3: '- [!] c' is not read as a task."),
         ("- [ ] T1: one\n- [ ] T2: two\n  - **After**: T1, T5\n", "line 3: Task T2: the field 'After' names tasks"),
     ],
