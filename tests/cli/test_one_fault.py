@@ -59,6 +59,7 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
     called = calls.read_text().splitlines()
     assert [line.split()[0] for line in called if "--version" not in line] == ["1.1", "probe"], "one session, one probe"
     assert "unknown option '--bad'" in told.out, "the agent's own words"
+    assert "\n  Error: agent_missing\n" in told.out, "and ours: the word that the log and the story have"
     state = state_of(project)
     assert "unknown option '--bad'" in state.halted
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"], "one question"
