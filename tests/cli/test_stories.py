@@ -348,6 +348,30 @@ def test_a_merge_that_would_break_a_check_stays_on_the_run_branch(project: "Proj
     assert "Merged with your new commits" in told.out
 
 
+@pytest.mark.parametrize("mode", ["auto", "single"])
+def test_a_branch_that_was_rewritten_down_to_its_first_commit_takes_the_work_commit_by_commit(
+    project: "Project", mode: str
+) -> None:
+    project.plan(A, B)
+    commit = f"git -C {project.root} commit-tree -m Anew {project.git('rev-parse', 'HEAD^{tree}')}"
+    anew = {"run": f"bash -c 'git -C {project.root} update-ref HEAD $({commit})'"}
+    project.script(_1_1=[[MAKE_A, anew]], _1_2=[[{"write": "c.txt"}], [MAKE_B]])
+    told = project.run("--commit", mode, "--max-attempts", "1")
+    assert told.code == 3, told
+    project.unstuck("retry", "1.2")
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert "main has no commit in common with the run any more" in told.out
+    assert project.commits() == ["Anew"], "nothing of the old history comes back by itself"
+    (command,) = set(re.findall(r"To bring it home: (git cherry-pick .+)", told.out))
+    project.git("checkout", "--", "tasks.md")
+    typed = command.replace("git commit", "git commit -m Both")  # which asks for a message
+    subprocess.run(typed, shell=True, cwd=project.root, check=True, capture_output=True)
+    assert (project.root / "a.txt").exists()
+    assert (project.root / "b.txt").exists()
+    assert project.commits()[-1] == "Anew"
+
+
 def test_dirty_files_that_the_run_changed_keep_it_on_its_branch_with_a_clear_sentence(project: "Project") -> None:
     project.plan(("1.1", "Change the readme", "grep -q new readme.txt"))
     (project.root / "readme.txt").write_text("my own words\n")

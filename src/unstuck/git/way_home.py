@@ -68,6 +68,8 @@ class Homecoming:
         _undo_half_a_merge(self._git, self.repository)
         git, (branch, head) = self._git, place
         tip = git("rev-parse", f"refs/heads/{self.run_branch}")
+        if not git.succeeds("merge-base", head, tip):
+            return self._rewritten(branch)
         if self.mode == "single":
             tip = self._single(tip, message=message, at=at)
         if git.succeeds("merge-base", "--is-ancestor", tip, head):
@@ -230,6 +232,15 @@ class Homecoming:
                 f"Files that git does not track are in the way: {listed(hidden)}. Move them away first.", files=hidden
             )
         return None
+
+    def _rewritten(self, branch: str) -> NotPossible:
+        """Say how the work comes to a branch that was rewritten from its first commit on: a merge would bring the old one back."""
+        commits = f"{self.repository.head}..{self.run_branch}"
+        one = f"git cherry-pick --no-commit {commits} && git commit"
+        return NotPossible(
+            reason=f"{_short(branch)} has no commit in common with the run any more: it was amended or rewritten.",
+            command=one if self.mode == "single" else f"git cherry-pick {commits}",
+        )
 
     def _not_possible(self, reason: str, files: tuple[str, ...] = (), dirty: str = "") -> NotPossible:
         commands = {
