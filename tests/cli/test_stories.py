@@ -372,6 +372,17 @@ def test_a_branch_that_was_rewritten_down_to_its_first_commit_takes_the_work_com
     assert project.commits()[-1] == "Anew"
 
 
+def test_a_task_that_is_done_again_without_a_change_adds_no_empty_commit(project: "Project") -> None:
+    project.plan(A, B)
+    project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
+    project.run("--commit", "single")
+    before = project.commits()
+    project.ask("reset", "1.2")
+    told = project.unstuck("resume")
+    assert (told.code, "Everything is on your branch main." in told.out) == (0, True), told
+    assert project.commits() == before
+
+
 def test_dirty_files_that_the_run_changed_keep_it_on_its_branch_with_a_clear_sentence(project: "Project") -> None:
     project.plan(("1.1", "Change the readme", "grep -q new readme.txt"))
     (project.root / "readme.txt").write_text("my own words\n")

@@ -208,9 +208,9 @@ class Homecoming:
     def _single(self, tip: str, *, message: str, at: float) -> str:
         """Fold all that landed into one commit on the newest commit of the user's that the run has seen."""
         seen = self._git("merge-base", "HEAD", tip)
-        if seen == tip:
-            return tip
-        tree = self._git("rev-parse", f"{tip}^{{tree}}")
+        tree, had = self._git("rev-parse", f"{tip}^{{tree}}", f"{seen}^{{tree}}").split()
+        if tree == had:
+            return seen
         return make_commit(self._git, self.identity, tree=tree, parents=(seen,), message=message, at=at, sign=self.sign)
 
     def _refusal(self, head: str, target: str) -> NotPossible | None:
