@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -804,6 +805,26 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     assert running.returncode == 143
     assert project.status() == {"1.1": "interrupted"}
     assert "(interrupted)" in project.ask("show", "1.1").out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_work_of_a_session_that_was_cut_short_is_shown_or_said_to_be_looked_at_later(
+    project: "Project", number: int
+) -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A, {"print": "begun"}, {"hang": True}]])
+    with project.start("run", "tasks.md", "--agent", project.agent) as running:
+        wait_until(lambda: project.slots and (project.slots[0] / "a.txt").exists())
+        later = project.ask("diff", "1.1")
+        assert (later.code, "when its session has ended" in later.err) == (64, True), later
+        running.send_signal(number)
+        running.send_signal(number)
+        running.communicate(timeout=60)
+    told = project.ask("diff", "1.1")
+    if number == signal.SIGKILL:
+        assert (told.code, "unstuck resume" in told.err) == (64, True), told
+    else:
+        assert "+++ b/a.txt" in told.out, told
 
 
 def person_commits(project: "Project", name: str) -> list[dict[str, str]]:
