@@ -807,6 +807,16 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     assert "(interrupted)" in project.ask("show", "1.1").out
 
 
+def test_a_file_that_a_verify_names_beside_its_command_is_not_run(project: "Project") -> None:
+    project.file(
+        "tasks.md", "- [ ] 1.1 Make a\n  - **Verify**: `grep -q a a.txt` holds: `a.txt` has what `make_a()` wrote\n"
+    )
+    project.script(_1_1=[[MAKE_A]])
+    assert project.ask("plan", "tasks.md").out.count("(1.1)") == 1
+    told = project.run()
+    assert told.code == 0, told
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_work_of_a_session_that_was_cut_short_is_shown_or_said_to_be_looked_at_later(
     project: "Project", number: int
