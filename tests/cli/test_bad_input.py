@@ -402,6 +402,18 @@ def test_an_agent_that_cannot_be_started_is_told_before_anything_begins(
     expect_nothing_started(project)
 
 
+def test_a_fresh_start_with_an_agent_that_cannot_be_started_sets_nothing_aside(project: "Project") -> None:
+    project.plan(A, ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[MAKE_A]], _1_2=[[{"print": "no"}]])
+    assert project.run().code == 3
+    before = sorted(path.relative_to(project.home) for path in project.home.rglob("*"))
+    ticked = (project.root / "tasks.md").read_text()
+    told = project.unstuck("run", "tasks.md", "--fresh", "--agent", "/nowhere/agent")
+    assert (told.code, "is no program that can be run" in told.err) == (69, True), told
+    assert sorted(path.relative_to(project.home) for path in project.home.rglob("*")) == before
+    assert (project.root / "tasks.md").read_text() == ticked
+
+
 def test_no_agent_at_all_is_told_with_the_ways_to_name_one(project: "Project") -> None:
     project.plan(A)
     expect_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
