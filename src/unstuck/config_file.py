@@ -4,11 +4,12 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage
@@ -38,22 +39,73 @@ ROW = re.compile(r"^\| `(?P<key>[\w.]+)` \| .*? \| (?P<meaning>.+) \|$", re.MULT
 
 def read_config(root: Path) -> Config:
     """Return the repository's configuration; without any file, what was found and tried here, else the defaults."""
-    path, content = written(root)
+    found = readable_config(root)
+    if found.refused is not None:
+        raise found.refused
+    return found.config
+
+
+class Readable(NamedTuple):
+    """What can be read of a configuration: without what is wrong in it, and all of that as it is told."""
+
+    config: Config
+    source: str = NAME
+    content: Mapping[str, Any] = MappingProxyType({})
+    refused: BadUsage | None = None
+
+
+def readable_config(root: Path) -> Readable:
+    """Return the configuration as far as it can be read: for who only looks."""
+    try:
+        path, content = written(root)
+    except BadUsage as error:
+        return Readable(Config(), refused=error)
     if not content:
-        return Config()
+        return Readable(Config())
+    mistakes: dict[tuple[str, ...], str] = {}
+    for keys, shape in tuple(_unknown(content, Config)):
+        mistakes[keys] = _nearest(keys[-1], shape)
+    config, sound = _judged(_without(content, mistakes), mistakes)
+    if small := tuple(_too_small(config)):
+        mistakes |= {keys: f"must be at least {LEAST.get(keys[-1], 0)}" for keys in small}
+        config, sound = _judged(_without(sound, small), mistakes)
+    return Readable(config, path.name, sound, _refused(path, mistakes) if mistakes else None)
+
+
+def _judged(content: dict[str, Any], mistakes: dict[tuple[str, ...], str]) -> tuple[Config, dict[str, Any]]:
+    """Return the configuration of all that has the right shape, and where that stands; note the rest."""
     from pydantic import ValidationError  # noqa: PLC0415  # heavy, and most commands meet no configuration
 
-    for keys, shape in _unknown(content, Config):
-        raise _refused(path, keys, _nearest(keys[-1], shape))
-    try:
-        config = _shape().validate_python(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        keys = tuple(str(part) for part in first["loc"] if part != KEY_ITSELF)
-        raise _refused(path, keys, _wanted(first)) from error
-    for keys in _too_small(config):
-        raise _refused(path, keys, f"must be at least {LEAST.get(keys[-1], 0)}")
-    return config
+    while True:
+        try:
+            return _shape().validate_python(content), content
+        except ValidationError as error:
+            for one in error.errors():
+                mistakes.setdefault(_place(content, one["loc"]), _wanted(one))
+            before, content = content, _without(content, mistakes)
+            if content == before:
+                raise
+
+
+def _place(content: Mapping[str, Any], parts: Iterable[object]) -> tuple[str, ...]:
+    """Return the keys of the file that lead to a mistake: what follows them is an entry of a list, or a name of pydantic's."""
+    place: Any = content
+    keys: list[str] = []
+    for part in map(str, parts):
+        if not isinstance(place, Mapping) or part not in place:
+            break
+        keys.append(part)
+        place = place[part]
+    return tuple(keys)
+
+
+def _without(content: Mapping[str, Any], gone: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    here, below = {keys[0] for keys in gone if len(keys) == 1}, [keys for keys in gone if len(keys) > 1]
+    return {
+        key: _without(value, [keys[1:] for keys in below if keys[0] == key]) if isinstance(value, Mapping) else value
+        for key, value in content.items()
+        if key not in here
+    }
 
 
 @cache
@@ -86,14 +138,15 @@ def _by_hand(root: Path) -> tuple[tuple[Path, tuple[str, ...]], ...]:
 def _content(places: Sequence[tuple[Path, tuple[str, ...]]]) -> tuple[Path, dict[str, Any]]:
     for path, table in places:
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             if table:
                 continue  # a broken pyproject.toml is not ours to judge
+            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             raise BadUsage(
-                f"{path} cannot be read: {error}.", hint="Correct it, or move it away to use the defaults."
+                f"{path} cannot be read: {why}.", hint="Correct it, or move it away to use the defaults."
             ) from error
         for part in table:
             content = content.get(part, {})
@@ -156,20 +209,30 @@ def meanings() -> Mapping[str, str]:
     return {row["key"]: row["meaning"].replace("\\|", "|") for row in ROW.finditer(pages().get("configuration", ""))}
 
 
-def _refused(path: Path, keys: tuple[str, ...], why: str) -> BadUsage:
+def _refused(path: Path, mistakes: Mapping[tuple[str, ...], str]) -> BadUsage:
+    """Tell of every mistake, in the order of the lines."""
+    told = sorted((_line(path, keys), f"{'.'.join(keys)}: {why}.{_means(keys)}") for keys, why in mistakes.items())
+    places = [(f":{line}" if line else "", text) for line, text in told]
+    if len(places) == 1:
+        ((where, text),) = places
+        said = f"{path}{where}: {text}"
+    else:
+        said = "\n".join(
+            (f"{path} has {len(places)} mistakes:", *(f"  {path.name}{where}: {text}" for where, text in places))
+        )
+    return BadUsage(said, hint="What a key means, and what it is without it: unstuck config KEY")
+
+
+def _means(keys: tuple[str, ...]) -> str:
     meaning = meanings().get(".".join(keys), "")
-    means = f" It means: {meaning}." if meaning else ""
-    return BadUsage(
-        f"{path}{_line(path, keys)}: {'.'.join(keys)}: {why}.{means}", hint="See all keys: unstuck docs configuration"
-    )
+    return f" It means: {meaning}." if meaning else ""
 
 
-def _line(path: Path, keys: tuple[str, ...]) -> str:
-    """Find the line of the offending key, as far as a search can."""
-    wanted = [key for key in keys if not key.isdigit()][-1:]
+def _line(path: Path, keys: tuple[str, ...]) -> int:
+    """Find the line of the offending key, as far as a search can; 0 where it cannot."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError:
-        return ""
-    pattern = re.compile(rf"^\s*(?:\[.*\b)?[\"']?{re.escape(wanted[0])}\b" if wanted else r"(?!)")
-    return next((f":{number}" for number, line in enumerate(lines, 1) if pattern.search(line)), "")
+        return 0
+    pattern = re.compile(rf"^\s*(?:\[.*\b)?[\"']?{re.escape(keys[-1])}\b")
+    return next((number for number, line in enumerate(lines, 1) if pattern.search(line)), 0)

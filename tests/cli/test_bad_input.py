@@ -55,6 +55,10 @@ PLANS = {
         b"- [ ] T1: one\n- [-] T4: cancelled\n- [~] T5: in progress\n",
         ["line 2: '- [-] T4: cancelled' looks like a task", "line 3"],
     ),
+    "an indented task that is part of none": (
+        b"# Phase 1\n  - [ ] 1.1 One\n    - **Verify**: `test -f a`\n\n# Phase 2\n- [ ] 2.1 Two\n",
+        ["line 2: '- [ ] 1.1 One' looks like a task", "at column 0"],
+    ),
     "a box that Kiro does not know": (b"- [ ] 1. A\n  - [!] 1.1 b\n  - [ ] 1.2 c\n  - _Requirements: 1_\n", ["line 2"]),
     "a circle besides a double id": (
         b"- [ ] 1.1 A\n  - **Depends**: 1.2\n- [ ] 1.2 B\n  - **Depends**: 1.1\n- [ ] 1.1 C\n",
@@ -80,6 +84,8 @@ def test_an_invalid_plan_is_told_line_by_line(
     [
         ("- [ ] T1: one\n- [-] no longer wanted\n", "line 2: '- [-] no longer wanted' is not read as a task."),
         ("- [ ] T1: one\n- [DONE] T2: two\n", "line 2: '- [DONE] T2: two' is not read as a task."),
+        ("# P\n\n\t- [ ] 1.1 One\n\n- [ ] 1.2 Two\n", "line 3: '- [ ] 1.1 One' is not read as a task."),
+        ("- [ ] 1.1 One\n\nAnd then:\n  - [ ] the other\n", "line 4: '- [ ] the other' is not read as a task."),
         ("- [ ] a\n  - [ ] b\n  - [!] c\n", "line 3: '- [!] c' is not read as a task."),
         ("- [ ] T1: one\n- [ ] T2: two\n  - **After**: T1, T5\n", "line 3: Task T2: the field 'After' names tasks"),
     ],
@@ -396,6 +402,18 @@ def test_an_agent_that_cannot_be_started_is_told_before_anything_begins(
     expect_nothing_started(project)
 
 
+def test_a_fresh_start_with_an_agent_that_cannot_be_started_sets_nothing_aside(project: "Project") -> None:
+    project.plan(A, ("1.2", "Make b", "test -f b.txt"))
+    project.script(_1_1=[[MAKE_A]], _1_2=[[{"print": "no"}]])
+    assert project.run().code == 3
+    before = sorted(path.relative_to(project.home) for path in project.home.rglob("*"))
+    ticked = (project.root / "tasks.md").read_text()
+    told = project.unstuck("run", "tasks.md", "--fresh", "--agent", "/nowhere/agent")
+    assert (told.code, "is no program that can be run" in told.err) == (69, True), told
+    assert sorted(path.relative_to(project.home) for path in project.home.rglob("*")) == before
+    assert (project.root / "tasks.md").read_text() == ticked
+
+
 def test_no_agent_at_all_is_told_with_the_ways_to_name_one(project: "Project") -> None:
     project.plan(A)
     expect_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
@@ -428,7 +446,47 @@ def test_a_wrong_configuration_is_told_with_its_line(project: "Project", command
     (project.root / "unstuck.toml").write_text(text)
     told = project.ask(command, "tasks.md", *(("--agent", project.agent) if command == "run" else ()))
     expect_told(told, 64, "unstuck.toml", says, "Hint: ")
-    assert "unstuck config" not in told.err, "which meets the same mistake"
+    assert "limits.silence = 1200" in " ".join(project.ask("config", "limits").out.split()), "it reads on all the same"
+
+
+def test_all_mistakes_of_a_configuration_are_told_at_once_and_config_shows_what_holds_without_them(
+    project: "Project",
+) -> None:
+    project.plan(A)
+    (project.root / "unstuck.toml").write_text(
+        'paralel = 3\nagent = [1]\n[limits]\nsilence = "6s"\ndrain = -1\nwall_clock = 60\n[checks]\ntst = "true"\n'
+    )
+    told = project.ask("config", "limits")
+    for where in ("has 5 mistakes:", "unstuck.toml:1: paralel", ":2: agent", ":4: ", ":5: ", ":8: checks.tst"):
+        assert where in told.err, told
+    assert told.code == 64
+    lines = [" ".join(line.split()) for line in told.out.splitlines()]
+    assert "limits.silence = 1200 # default" in lines
+    assert "limits.wall_clock = 60 # unstuck.toml; default unset" in lines
+    assert project.ask("plan", "tasks.md").err == told.err
+    assert (project.ask("config", "--json").out, project.ask("config", "--json").code) == ("", 64)
+
+
+def test_a_configuration_with_a_byte_order_mark_is_one(project: "Project") -> None:
+    (project.root / "unstuck.toml").write_bytes(b"\xef\xbb\xbfparallel = 2\r\n")
+    assert project.ask("config", "parallel").out.startswith("parallel = 2  # unstuck.toml; default 4")
+
+
+def test_a_run_is_watched_and_stopped_while_its_configuration_is_broken(project: "Project") -> None:
+    project.plan(A)
+    project.script(_1_1=[[{"print": "I work."}, {"hang": True}]])
+    running = project.start("run", "tasks.md", "--agent", project.agent)
+    wait_until(lambda: project.slots and project.status().get("1.1") == "running", "the task to run")
+    (project.root / "unstuck.toml").write_text("paralel = 3\n")
+    for command in ("status", "show 1.1", "log", "runs", "report"):
+        told = project.ask(*command.split())
+        assert (told.code, told.err) == (0, ""), (command, told)
+    assert "✘ journal" not in project.ask("doctor", "--no-run").out
+    told = project.ask("stop")
+    assert "Left for the running supervisor" in told.out, told
+    running.communicate(timeout=60)
+    assert running.returncode == 3
+    expect_told(project.ask("retry", "1.1"), 64, "unstuck.toml:1: paralel")  # nobody is there to do it
 
 
 def test_copies_from_outside_of_the_repository_are_refused(project: "Project") -> None:

@@ -59,6 +59,7 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
     called = calls.read_text().splitlines()
     assert [line.split()[0] for line in called if "--version" not in line] == ["1.1", "probe"], "one session, one probe"
     assert "unknown option '--bad'" in told.out, "the agent's own words"
+    assert "\n  Error: agent_missing\n" in told.out, "and ours: the word that the log and the story have"
     state = state_of(project)
     assert "unknown option '--bad'" in state.halted
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"], "one question"
@@ -71,8 +72,14 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
         (UNKNOWN_FLAG, 0),
         ("API Error (404): model x-9 does not exist", 0),
         ("malloc(): corrupted top size", -11),
+        ("ModuleNotFoundError: No module named 'aider'", 1),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'rate limit.json'", 1),
+        ("ImportError: cannot import name 'RateLimitError' from 'openai'", 1),
+        ("AttributeError: module 'openai' has no attribute 'APITimeoutError'", 1),
+        ("Error: Cannot find module './connection refused.js'", 1),
+        ("./agent.sh: line 3: 77 Terminated model-cli", 143),
     ],
-    ids=["flag", "model", "crash"],
+    ids=["flag", "model", "crash", "module", "file", "name", "attribute", "node", "terminated"],
 )
 def test_an_agent_that_refuses_and_ends_well_or_crashes_is_as_broken(project: "Project", words: str, code: int) -> None:
     project.plan(*TEN[:3])
@@ -109,6 +116,24 @@ def test_a_provider_that_turns_a_command_away_is_no_broken_agent_and_no_claim(
     assert words.removeprefix("Error: ").removeprefix("API Error: ") in failure.summary
     assert ("is not logged in" in told.out) is (kind == "auth_failed")
     assert calls.read_text().splitlines() == ["1.1 --bad"], "no probe, and no second task pays"
+
+
+def test_a_limit_that_is_told_before_the_agent_falls_over_it_is_still_a_limit(project: "Project") -> None:
+    project.plan(*TEN[:2])
+    crash = "AttributeError: 'str' object has no attribute 'body'"
+    agent, _ = refusing(project, 1, f"openai.RateLimitError: 429. Try again in 3 hours.\n{crash}")
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    assert told.code == 75, told
+    assert state_of(project).tasks["1.1"].current.failure.kind == "rate_limited"
+
+
+def test_the_code_that_a_traceback_shows_is_no_word_of_a_provider(project: "Project") -> None:
+    project.plan(*TEN[:2])
+    crash = "Traceback (most recent call last):\n    from openai import RateLimitError\nImportError: cannot import name 'RateLimitError'"
+    agent, _ = refusing(project, 1, crash)
+    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    assert told.code == 3, told
+    assert "ImportError: cannot import name" in state_of(project).halted
 
 
 def test_what_an_agent_says_of_its_work_is_no_word_of_its_provider(project: "Project") -> None:

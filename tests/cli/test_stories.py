@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -348,6 +349,41 @@ def test_a_merge_that_would_break_a_check_stays_on_the_run_branch(project: "Proj
     assert "Merged with your new commits" in told.out
 
 
+@pytest.mark.parametrize("mode", ["auto", "single"])
+def test_a_branch_that_was_rewritten_down_to_its_first_commit_takes_the_work_commit_by_commit(
+    project: "Project", mode: str
+) -> None:
+    project.plan(A, B)
+    commit = f"git -C {project.root} commit-tree -m Anew {project.git('rev-parse', 'HEAD^{tree}')}"
+    anew = {"run": f"bash -c 'git -C {project.root} update-ref HEAD $({commit})'"}
+    project.script(_1_1=[[MAKE_A, anew]], _1_2=[[{"write": "c.txt"}], [MAKE_B]])
+    told = project.run("--commit", mode, "--max-attempts", "1")
+    assert told.code == 3, told
+    project.unstuck("retry", "1.2")
+    told = project.unstuck("resume")
+    assert told.code == 0, told
+    assert "main has no commit in common with the run any more" in told.out
+    assert project.commits() == ["Anew"], "nothing of the old history comes back by itself"
+    (command,) = set(re.findall(r"To bring it home: (git cherry-pick .+)", told.out))
+    project.git("checkout", "--", "tasks.md")
+    typed = command.replace("git commit", "git commit -m Both")  # which asks for a message
+    subprocess.run(typed, shell=True, cwd=project.root, check=True, capture_output=True)
+    assert (project.root / "a.txt").exists()
+    assert (project.root / "b.txt").exists()
+    assert project.commits()[-1] == "Anew"
+
+
+def test_a_task_that_is_done_again_without_a_change_adds_no_empty_commit(project: "Project") -> None:
+    project.plan(A, B)
+    project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
+    project.run("--commit", "single")
+    before = project.commits()
+    project.ask("reset", "1.2")
+    told = project.unstuck("resume")
+    assert (told.code, "Everything is on your branch main." in told.out) == (0, True), told
+    assert project.commits() == before
+
+
 def test_dirty_files_that_the_run_changed_keep_it_on_its_branch_with_a_clear_sentence(project: "Project") -> None:
     project.plan(("1.1", "Change the readme", "grep -q new readme.txt"))
     (project.root / "readme.txt").write_text("my own words\n")
@@ -357,9 +393,24 @@ def test_dirty_files_that_the_run_changed_keep_it_on_its_branch_with_a_clear_sen
     assert "You have uncommitted changes in readme.txt, which the run changed, too." in told.out
     assert (project.root / "readme.txt").read_text() == "my own words\n"
     assert project.commits("main") == ["Write tasks.md", "Start"]
-    (command,) = re.findall(r"To bring it home: (git stash && git merge \S+) && git stash pop", told.out)
+    (command,) = set(re.findall(r"To bring it home: (git merge .+)", told.out))
     subprocess.run(command, shell=True, cwd=project.root, check=True, capture_output=True)
     assert project.commits("main")[0] == "Change the readme"
+
+
+def test_the_command_that_brings_dirty_work_home_takes_nothing_out_of_an_older_stash(project: "Project") -> None:
+    project.plan(("1.1", "Change the readme", "grep -q new readme.txt"))
+    project.file("notes.txt", "kept\n")
+    (project.root / "notes.txt").write_text("put aside long ago\n")
+    project.git("stash")
+    (project.root / "readme.txt").write_text("my own words\n")
+    project.script(_1_1=[[{"write": "readme.txt", "text": "new\n"}]])
+    (command,) = set(re.findall(r"To bring it home: (git merge .+)", project.run().out))
+    project.git("checkout", "readme.txt")  # as the sentence says: commit or stash them first, or do without
+    subprocess.run(command, shell=True, cwd=project.root, check=True, capture_output=True)
+    assert project.commits("main")[0] == "Change the readme"
+    assert (project.root / "notes.txt").read_text() == "kept\n"
+    assert project.git("stash", "list").count("stash@") == 1
 
 
 def test_the_users_dirty_files_are_untouched_byte_for_byte_and_told(project: "Project") -> None:
@@ -754,6 +805,36 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     assert running.returncode == 143
     assert project.status() == {"1.1": "interrupted"}
     assert "(interrupted)" in project.ask("show", "1.1").out
+
+
+def test_a_file_that_a_verify_names_beside_its_command_is_not_run(project: "Project") -> None:
+    project.file(
+        "tasks.md", "- [ ] 1.1 Make a\n  - **Verify**: `grep -q a a.txt` holds: `a.txt` has what `make_a()` wrote\n"
+    )
+    project.script(_1_1=[[MAKE_A]])
+    assert project.ask("plan", "tasks.md").out.count("(1.1)") == 1
+    told = project.run()
+    assert told.code == 0, told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_work_of_a_session_that_was_cut_short_is_shown_or_said_to_be_looked_at_later(
+    project: "Project", number: int
+) -> None:
+    project.plan(A)
+    project.script(_1_1=[[MAKE_A, {"print": "begun"}, {"hang": True}]])
+    with project.start("run", "tasks.md", "--agent", project.agent) as running:
+        wait_until(lambda: project.slots and (project.slots[0] / "a.txt").exists())
+        later = project.ask("diff", "1.1")
+        assert (later.code, "when its session has ended" in later.err) == (64, True), later
+        running.send_signal(number)
+        running.send_signal(number)
+        running.communicate(timeout=60)
+    told = project.ask("diff", "1.1")
+    if number == signal.SIGKILL:
+        assert (told.code, "unstuck resume" in told.err) == (64, True), told
+    else:
+        assert "+++ b/a.txt" in told.out, told
 
 
 def person_commits(project: "Project", name: str) -> list[dict[str, str]]:

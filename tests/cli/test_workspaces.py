@@ -190,3 +190,19 @@ def made_venv(root: Path) -> None:
 
 def packages(root: Path) -> Path:
     return next((root / ".venv" / "lib").glob("python*/site-packages"))
+
+
+def test_a_place_where_no_slot_can_be_made_is_told_as_that_place(project: "Project", tmp_path: "Path") -> None:
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    (tmp_path / "state").write_text("a file where a folder should be")
+    state = str(tmp_path / "state")
+    examined = project.unstuck("doctor", "--no-run", XDG_STATE_HOME=state)
+    assert f"{state} is no folder that can be written" in examined.out, examined
+    told = project.run(XDG_STATE_HOME=state)
+    assert told.code == 1, told
+    assert state in told.err, told
+    assert "rm -rf" not in told.err, "there is nothing to remove"
+    assert "slots" in told.err.partition("Hint: ")[2], told
+    (tmp_path / "state").unlink()
+    assert project.unstuck("resume", XDG_STATE_HOME=state).code == 0

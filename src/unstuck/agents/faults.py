@@ -44,6 +44,7 @@ class _Table(NamedTuple):
     rules: Sequence[tuple[End, re.Pattern[str], re.Pattern[str]]]
     resets: Sequence[re.Pattern[str]]
     stated: re.Pattern[str]
+    broken: re.Pattern[str]
 
 
 def fault(
@@ -51,6 +52,8 @@ def fault(
 ) -> Fault | None:
     """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
     text = _unpacked(message)[:LONGEST]
+    if _table().broken.search(text):
+        return None
     stated = _table().stated.search(text)
     code = int(stated[1] or stated[2]) if stated else None
     code = status if isinstance(status, int) and not isinstance(status, bool) else code
@@ -81,6 +84,17 @@ def _by_status(code: int | None, text: str, resets: float | None) -> End | None:
 
 def _by_words(text: str) -> End | None:
     return next((end for end, shape, unless in _table().rules if shape.search(text) and not unless.search(text)), None)
+
+
+def without_own(lines: Sequence[str]) -> Sequence[str]:
+    """Leave out the last error of the agent's own program, with the code that its traceback shows."""
+    broken = next((at for at in reversed(range(len(lines))) if _table().broken.search(lines[at])), None)
+    if broken is None:
+        return lines
+    began = broken
+    while began and lines[began - 1][:1].isspace():
+        began -= 1
+    return (*lines[:began], *lines[broken + 1 :])
 
 
 def later(old: Fault | None, new: Fault) -> Fault:
@@ -164,7 +178,8 @@ def _table() -> _Table:
         for row in told["rule"]
     ]
     resets = [re.compile(row["pattern"]) for row in told["reset"]]
-    return _Table(told["status"], rules, resets, re.compile(told["stated"]))
+    shapes = (re.compile(told[name]) for name in ("stated", "broken"))
+    return _Table(told["status"], rules, resets, *shapes)
 
 
 # --- a moment from words; the time of reading and the zones come in ----------------------------------

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, cast
 
 from unstuck.agents.claims import asks, statement
-from unstuck.agents.faults import fault, later
+from unstuck.agents.faults import fault, later, without_own
 from unstuck.outcome import Claim, End, Fault, ToolCall, Transcript, Usage
 from unstuck.shipped import shipped_toml
 from unstuck.text import one_line
@@ -227,7 +227,8 @@ def side(pattern: re.Pattern[str], lines: Iterable[str], at: float | None = None
 
 
 def last_fault(lines: Sequence[str], at: float) -> Fault | None:
-    """Return the error that the last lines of a command tell of, in whatever form."""
+    """Return the error that the last lines of a command tell of, in whatever form; one of its own program is none."""
+    lines = without_own(lines)
     return side(error_line(), lines, at) or next(filter(None, (fault(line, at=at) for line in reversed(lines))), None)
 
 

@@ -64,7 +64,10 @@ def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     if schema:
         say(json.dumps(compose.config_schema(), indent=2))
         return
-    found = [one for one in compose.settings(Path.cwd()) if key is None or f"{one.key}.".startswith(f"{key}.")]
+    settings, refused = compose.settings(Path.cwd())
+    found = [one for one in settings if key is None or f"{one.key}.".startswith(f"{key}.")]
+    if refused is not None and (as_json or not found):
+        raise refused
     if not found:
         raise BadUsage(f"There is no key {key!r}.", hint="See all of them: unstuck config")
     known = meanings() if key is not None or as_json else {}
@@ -78,6 +81,8 @@ def config(key: str | None, *, schema: bool, as_json: bool) -> None:
         say(f"{line:<{longest}}  # {one.source}{default}")
         if meaning := known.get(one.key, ""):
             say(f"    {meaning}")
+    if refused is not None:
+        raise refused
 
 
 def _object(one: compose.Setting, known: Any) -> dict[str, Any]:

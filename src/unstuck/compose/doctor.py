@@ -71,7 +71,7 @@ def examine(
         config = read_config(repository.root)
     except UnstuckError as error:
         return (*findings, Finding("configuration", "bad", error.message, error.hint))
-    for more in (_leftovers, _agents, _workspace, _sandbox):
+    for more in (_slots, _leftovers, _agents, _workspace, _sandbox):
         findings += _told(more.__name__, more(repository, config))
     missing: Mapping[str, str] | None = None
     if seen is not None and not inside():
@@ -188,6 +188,15 @@ def _locks(repository: Repository) -> Iterator[Finding]:
     lock = repository.git_dir / "index.lock"
     if lock.exists() and not git_processes(repository.root):
         yield Finding("lock", "bad", f"{lock} is left over: no git command is running.", f"Remove it: rm {lock}")
+
+
+def _slots(repository: Repository, config: Config) -> Iterator[Finding]:
+    """Say where no slot could be made: of folders that are not there yet, the one that they would be made in."""
+    folder = slots_folder(repository, config.workspace.slots)
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        says = f"No slot can be made in {folder}: {place} is no folder that can be written."
+        yield Finding("slots", "bad", says, "Make it one, or name another folder as `slots` in [workspace].")
 
 
 def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:

@@ -12,10 +12,10 @@ from pathlib import Path
 from unstuck.agents import gist, manifest, read_files
 from unstuck.compose.stores import open_to_look
 from unstuck.config import AgentConfig
-from unstuck.config_file import read_config
+from unstuck.config_file import read_config, readable_config
 from unstuck.errors import BadUsage
 from unstuck.files import Store, claimed
-from unstuck.git import Repository, find, prune_abandoned, slots_folder
+from unstuck.git import SNAPSHOTS, Repository, find, prune_abandoned, slots_folder
 from unstuck.git import prune as prune_repository
 from unstuck.journal import Entry, encode
 from unstuck.kit import Layout
@@ -24,7 +24,7 @@ from unstuck.outcome import ToolCall
 from unstuck.plans import named
 from unstuck.process import DiskFiles, Owner, put
 from unstuck.secrets import redactor
-from unstuck.state import AttemptState, RunState, TaskState, fold
+from unstuck.state import AttemptState, RunState, Stage, TaskState, fold
 from unstuck.tell import Summary, pull_request, summary
 from unstuck.text import one_line
 
@@ -117,7 +117,7 @@ def tools_used(view: View, task: str, own: Mapping[str, AgentConfig] | None = No
 
     `own` are the agents of the configuration, where they are known already.
     """
-    own = read_config(view.repository.root).agents if own is None else own
+    own = readable_config(view.repository.root).config.agents if own is None else own
     return {one.number: tuple(_tools(view, own, task, one)) for one in view.state.tasks[task].attempts}
 
 
@@ -150,10 +150,18 @@ def changed(view: View, task: str, number: int | None, *, stat: bool, since: int
     state = view.state.tasks[task]
     chosen = _attempt(state, number)
     landed = state.commit if chosen is state.attempts[-1] else None
+    unseen = chosen is state.attempts[-1] and state.stage in (Stage.RECONCILE, Stage.VERIFY)
     base, work = (f"{landed}^", landed) if landed else (chosen.base, chosen.work)
+    work = work or (_put_away(view, state) if unseen else None)
     if since is not None:
         earlier = _attempt(state, since)
         base, work, chosen = earlier.work or "", chosen.work, chosen if earlier.work else earlier
+    if unseen and not work:
+        raise BadUsage(
+            f"The work of attempt {chosen.number} of task {task} is looked at when its session has ended; "
+            "where that was cut short, by `unstuck resume`.",
+            hint="See where it stands: unstuck status",
+        )
     if not work or not base:
         raise BadUsage(f"Attempt {chosen.number} of task {task} left no work.", hint=f"See `unstuck show {task}`.")
     options = ("--stat",) if stat else ("--patch", "--binary")
@@ -166,6 +174,12 @@ def changed(view: View, task: str, number: int | None, *, stat: bool, since: int
             hint="`unstuck prune` removed it.",
         )
     return found.stdout
+
+
+def _put_away(view: View, state: TaskState) -> str:
+    """Return the snapshot of a session that was stopped: nobody has examined what it keeps."""
+    ref = f"{SNAPSHOTS}{view.run}/{state.last_seq}"
+    return ref if view.repository.git.succeeds("rev-parse", "--verify", "--quiet", ref) else ""
 
 
 def _attempt(state: TaskState, number: int | None) -> AttemptState:

@@ -13,7 +13,7 @@ from unstuck.compose.runs import Run, Watcher
 from unstuck.compose.stores import with_last_store, with_store
 from unstuck.compose.terms import resolved
 from unstuck.config import Config
-from unstuck.config_file import read_config
+from unstuck.config_file import read_config, readable_config
 from unstuck.errors import BadUsage, CannotWrite
 from unstuck.files import RECOVERY, Store, asked_by
 from unstuck.git import Repository, find
@@ -95,7 +95,10 @@ def reopen_run(
     assert started is not None
     repository = find(cwd or Path.cwd())
     plan_file = plan_of(view.state, repository.root)
-    config = with_last_store(repository, read_config(repository.root))
+    found = readable_config(repository.root)
+    if found.refused is not None and view.owner is None:  # a living supervisor works with what it read
+        raise found.refused
+    config = with_last_store(repository, found.config)
     options = started.options if budget_usd is None else replace(started.options, budget_usd=budget_usd)
     return Run(repository, config, plan_file, options, watcher or Watcher(), view.run)
 

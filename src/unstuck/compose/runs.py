@@ -95,6 +95,7 @@ class Run:
         first = _first(plan, start_from)
         self._repository.exclude_ours()
         if fresh:
+            self._crew(plan, None)  # nothing is set aside for an agent that cannot be started
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
         with self._journal() as journal:
             run = None if fresh else self._choose(journal, again=first is not None)

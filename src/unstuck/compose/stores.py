@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from unstuck.config import Config, RemediesConfig, StoreConfig
-from unstuck.config_file import read_config
+from unstuck.config_file import readable_config
 from unstuck.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.files import Store, journal_path
 from unstuck.git import Repository
@@ -61,8 +61,16 @@ def open_to_look(repository: Repository) -> Store | None:
 
 def last_store(repository: Repository) -> str:
     """Return the address of the store that has the last run; empty if it is in the repository itself."""
-    known = _remembered(repository) or read_config(repository.root).store.url
+    known = _remembered(repository) or _configured(repository)
     return "" if known == LOCAL else known
+
+
+def _configured(repository: Repository) -> str:
+    """Return the configured store; a configuration that is broken keeps nobody from the journal that is here."""
+    found = readable_config(repository.root)
+    if found.refused is not None and not journal_path(repository).exists():
+        raise found.refused
+    return found.config.store.url
 
 
 def has_runs(repository: Repository) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unstuck import agents, decide, process
 from unstuck.config import GATE_TIMEOUTS, Config
-from unstuck.config_file import has_config, meanings, read_config, written
+from unstuck.config_file import has_config, meanings, read_config, readable_config
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.git import Repository, find, slots_folder
 from unstuck.plans import Plan, open_plan, reviewed
@@ -175,15 +175,14 @@ def policy_of(options: "Options", config: Config, asked: "Settings") -> decide.P
 # --- every key of the configuration: its value, its default, where the value comes from --------------
 
 
-def settings(cwd: Path) -> tuple[Setting, ...]:
-    """Return every key of the configuration that holds here."""
-    root = _root(cwd)
-    path, content = written(root)
-    config, ours = read_config(root), Config()
+def settings(cwd: Path) -> tuple[tuple[Setting, ...], BadUsage | None]:
+    """Return every key of the configuration that holds here, without what is wrong, and that as a run would tell it."""
+    found = readable_config(_root(cwd))
+    config, content = found.config, found.content
     return tuple(
-        Setting(key=key, value=value, default=default, source=path.name if _stands_in(content, key) else DEFAULT)
-        for key, value, default in (*_keys(config, ours), *_agents(config, content))
-    )
+        Setting(key=key, value=value, default=default, source=found.source if _stands_in(content, key) else DEFAULT)
+        for key, value, default in (*_keys(config, Config()), *_agents(config, content))
+    ), found.refused
 
 
 def config_schema() -> dict[str, Any]:

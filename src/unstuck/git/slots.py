@@ -308,9 +308,12 @@ class Slot:
                 remove(self.folder / name)  # it could be a link to a file of the user's
                 (self.folder / name).write_text(f"{text}\n", errors="surrogateescape")
         except OSError as error:
+            stays = os.path.lexists(self.path)
+            remove_it = f"Remove it by hand (sudo rm -rf {self.path})"
+            elsewhere = "Make the folder of the slots writable, or name another as `slots` in [workspace]"
             raise CannotWrite(
-                f"The slot {self.path} cannot be made anew: {error}.",
-                hint=f"Remove it by hand (sudo rm -rf {self.path}), then go on with `unstuck resume`.",
+                f"The slot {self.path} cannot be made{' anew' if stays else ''}: {error}.",
+                hint=f"{remove_it if stays else elsewhere}, then go on with `unstuck resume`.",
             ) from error
 
     def _remove_folder(self) -> None:

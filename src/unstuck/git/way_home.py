@@ -68,6 +68,8 @@ class Homecoming:
         _undo_half_a_merge(self._git, self.repository)
         git, (branch, head) = self._git, place
         tip = git("rev-parse", f"refs/heads/{self.run_branch}")
+        if not git.succeeds("merge-base", head, tip):
+            return self._rewritten(branch)
         if self.mode == "single":
             tip = self._single(tip, message=message, at=at)
         if git.succeeds("merge-base", "--is-ancestor", tip, head):
@@ -206,9 +208,9 @@ class Homecoming:
     def _single(self, tip: str, *, message: str, at: float) -> str:
         """Fold all that landed into one commit on the newest commit of the user's that the run has seen."""
         seen = self._git("merge-base", "HEAD", tip)
-        if seen == tip:
-            return tip
-        tree = self._git("rev-parse", f"{tip}^{{tree}}")
+        tree, had = self._git("rev-parse", f"{tip}^{{tree}}", f"{seen}^{{tree}}").split()
+        if tree == had:
+            return seen
         return make_commit(self._git, self.identity, tree=tree, parents=(seen,), message=message, at=at, sign=self.sign)
 
     def _refusal(self, head: str, target: str) -> NotPossible | None:
@@ -220,7 +222,7 @@ class Homecoming:
             return self._not_possible(
                 f"You have uncommitted changes in {listed(dirty)}, which the run changed, too. Commit or stash them first.",
                 files=dirty,
-                around="git stash && {} && git stash pop",
+                dirty="--autostash ",  # where nothing is dirty any more, it takes nothing out of the stash
             )
         added = [path for path, kind in touched.items() if kind == "A"]
         found = {_in_the_way(self.repository.root, path, touched) for path in added}
@@ -231,12 +233,21 @@ class Homecoming:
             )
         return None
 
-    def _not_possible(self, reason: str, files: tuple[str, ...] = (), around: str = "{}") -> NotPossible:
+    def _rewritten(self, branch: str) -> NotPossible:
+        """Say how the work comes to a branch that was rewritten from its first commit on: a merge would bring the old one back."""
+        commits = f"{self.repository.head}..{self.run_branch}"
+        one = f"git cherry-pick --no-commit {commits} && git commit"
+        return NotPossible(
+            reason=f"{_short(branch)} has no commit in common with the run any more: it was amended or rewritten.",
+            command=one if self.mode == "single" else f"git cherry-pick {commits}",
+        )
+
+    def _not_possible(self, reason: str, files: tuple[str, ...] = (), dirty: str = "") -> NotPossible:
         commands = {
-            "auto": f"git merge {self.run_branch}",
-            "single": f"git merge --squash {self.run_branch} && git commit",
+            "auto": f"git merge {dirty}{self.run_branch}",
+            "single": f"git merge --squash {dirty}{self.run_branch} && git commit",
         }
-        return NotPossible(reason=reason, command=around.format(commands[self.mode]), files=files)
+        return NotPossible(reason=reason, command=commands[self.mode], files=files)
 
 
 def _setting(name: str, value: str) -> dict[str, str]:

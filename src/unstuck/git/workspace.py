@@ -189,9 +189,11 @@ class GitWorkspace:
         return None if tip is None else self._landed_before(landing, tip)
 
     def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
-        """Merge a commit of the user's into the run's branch; return the new tip."""
+        """Merge a commit of the user's into the run's branch; return the new tip. One of another history is left alone."""
         tip = self.tip()
-        if self._git.succeeds("merge-base", "--is-ancestor", commit, tip):
+        if self._git.succeeds("merge-base", "--is-ancestor", commit, tip) or not self._git.succeeds(
+            "merge-base", commit, tip
+        ):
             return tip
         if not self._git.succeeds("merge-base", "--is-ancestor", tip, commit):
             tree = merge_trees(self._git, tip, commit)

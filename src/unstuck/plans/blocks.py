@@ -229,7 +229,8 @@ _MARKER = re.compile(
 )
 _HEADING = re.compile(r"(#{1,2})(?:[ \t]+([^\r\n]*)|(?=[\r\n]|\Z))")
 _ALMOST = re.compile(
-    r"(?<![^\n\ufeff])[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*([^\s\]]{0,12})[ \t]*\](?![(\[:])[ \t]*([^\r\n]*)"
+    r"(?<![^\n\ufeff])(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]*"
+    r"\[[ \t]*(?P<box>[^\s\]]{0,12})[ \t]*\](?![(\[:])[ \t]*(?P<rest>[^\r\n]*)"
 )
 """A line with a box, or with brackets that may be meant for one."""
 _LIKE = re.compile(rf"({_ID_TEXT}|{KEY}(?:\.\d+)*)[.:)]?(?=[ \t]|\Z)", re.ASCII)
@@ -343,17 +344,22 @@ AT_THE_LEFT = "`- [ ] ` or `- [x] ` at column 0"
 def almost_tasks(scanner: Scanner, blocks: Sequence[Block], like: str = AT_THE_LEFT) -> tuple[list[Problem], ...]:
     """Tell of lines with a box that are no tasks: as problems those with an id as the plan's own ones are, and the others.
 
-    `like`: how a task begins; those at column 0 have nothing but their items further in.
+    `like`: how a task begins; those at column 0 have their items further in, and what is part of none was meant for one.
     """
     taken, own = {block.line for block in blocks}, {shape(block.id) for block in blocks}
+    starts = [block.start for block in blocks] if like is AT_THE_LEFT else []
     problems, concerns = list[Problem](), list[Problem]()
     for found in _ALMOST.finditer(scanner.seen):
-        line, (box, rest), words = scanner.number(found.start()), found.groups(), found[0].strip()
-        if line in taken or (like is AT_THE_LEFT and not AT_COLUMN_0.match(scanner.seen, found.start())):
+        line, (box, rest), words = scanner.number(found.start()), (found["box"], found["rest"]), found[0].strip()
+        further_in = like is AT_THE_LEFT and not AT_COLUMN_0.match(scanner.seen, found.start())
+        above = bisect_right(starts, found.start()) if further_in else 0
+        if line in taken or (above and found.start() < blocks[above - 1].end):
             continue
+        # So far in it may be an example of how tasks are written.
+        code = further_in and len(found["indent"].expandtabs(_INDENTED_CODE)) >= _INDENTED_CODE
         name = _LIKE.match(rest)
         called = name is not None and (shape(name[1]) in own or CHECKPOINT.fullmatch(name[1]) is not None)
-        if called and len(box) <= 1:
+        if called and len(box) <= 1 and not code:
             hint = f"Write it as `- [ ] {rest.strip()}`, beginning at column 0."
             problems.append(Problem(message=f"{words!r} looks like a task but is not one.", line=line, hint=hint))
         elif called or box in {"x", "X"} or (len(box) <= 1 and not box.isalnum()):

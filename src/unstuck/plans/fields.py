@@ -205,15 +205,22 @@ def _ids(item: str) -> Sequence[str]:
     return (found[1],) if found else ()
 
 
+_NAME = re.compile(
+    r"[A-Za-z_][\w.]*\([^()]*\)|[\w-]+(?:\.[\w-]+)*\.(?!(?:sh|bash|zsh|exe)\Z)[A-Za-z]\w*"
+    r"|(?:[\w-][\w.-]*/)+[\w.-]*\.(?!(?:sh|bash|zsh|py|rb|pl|php|exe|[mc]?[jt]s)\Z)[A-Za-z]\w*"
+)
+"""A call in code, a file in no folder (bash looks for a lone word on PATH only), or one in a folder that is no script."""
+
+
 def _read_verify(verify: Field, runnable: Runnable) -> tuple[Sequence[str], str]:
     """Find the commands that can fail: code blocks and back-ticked parts; else plain text, if it can be run. Or say why there are none.
 
-    A back-ticked number (`200`, `0`) is an expected value, not a command.
+    A back-ticked number (`200`, `0`) is an expected value, not a command, and what bash could never run is a name.
     """
     asked: list[str] = []
     for kind, text in verify.segments:
         asked.extend([text] if kind == "code" else code_spans(text))
-    asked = [command for command in asked if command and not command.isdigit()]
+    asked = [command for command in asked if command and not command.isdigit() and not _NAME.fullmatch(command)]
     if not asked:
         plain = verify.segments[:1] if verify.value else verify.segments
         told = [_plain_command(text) for _, text in plain]

@@ -78,9 +78,15 @@ def _failed(state: RunState, task: TaskState) -> dict[str, str]:
             details = f"{details} (together with {failure.together})"
     return {
         "Attempts": f"{len(task.tries)}/{most or '?'}",
-        "Error": (KINDS[failure.kind].phase_type or failure.kind) if failure else "unknown",
+        "Error": _word(state, failure.kind) if failure else "unknown",
         "Details": one_line(details, DETAIL_CHARS),
     }
+
+
+def _word(state: RunState, kind: Kind) -> str:
+    """Name a failure as the log does, and in a superplan as autobuild would: it has fewer words."""
+    theirs = state.started is not None and state.started.format == "superplan"
+    return (KINDS[kind].phase_type if theirs else None) or kind
 
 
 def _step(task: TaskState) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tools_used
-from unstuck.config_file import read_config
+from unstuck.config_file import readable_config
 from unstuck.errors import BadUsage, UnstuckError
 from unstuck.journal import Verb
 from unstuck.text import iso
@@ -32,7 +32,7 @@ class Hub:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._follower = Follower(root)
-        self._agents = read_config(self._follower.repository.root).agents
+        self._agents = readable_config(self._follower.repository.root).config.agents
         self._lock = threading.RLock()
         self._runs: dict[str, Followed] = {}
         self._seen: dict[str, float] = {}
