@@ -328,7 +328,7 @@ def test_by_default_the_later_phase_is_done_again_on_top_of_the_earlier(project:
     told = run(project, "--profile", "adaptive")
     assert told.code == 0, told
     assert project.git("show", "main:shared.txt").splitlines()[14] == "line 15 A B"
-    assert "Another task landed first" in (project.home / "briefs" / "2b-2-1.md").read_text()
+    assert "Other work landed first" in (project.home / "briefs" / "2b-2-1.md").read_text()
 
 
 def test_green_alone_and_red_together_is_found_and_both_are_named(project: "Project") -> None:

@@ -411,6 +411,20 @@ def test_the_command_that_brings_dirty_work_home_takes_nothing_out_of_an_older_s
     assert project.commits("main")[0] == "Change the readme"
     assert (project.root / "notes.txt").read_text() == "kept\n"
     assert project.git("stash", "list").count("stash@") == 1
+    told = project.ask("status")
+    assert "What landed is on your branch main: somebody merged it." in told.out, told
+    assert "To bring it home" not in told.out, told
+
+
+def test_work_that_a_person_took_from_an_unfinished_run_is_told_to_be_on_the_branch(project: "Project") -> None:
+    project.plan(A, ("1.2", "Make b", "grep -q right b.txt"))
+    project.script(_1_1=[[MAKE_A]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]])
+    told = project.run("--max-attempts", "1")
+    project.git("merge", "--ff-only", re.findall("git merge --ff-only (.+)", told.out)[0])
+    told = project.ask("status")
+    assert "What landed is on your branch main: somebody merged it." in told.out, told
+    assert "take it as it is  git merge" not in told.out, told
+    assert "unstuck retry 1.2" in told.out, told
 
 
 def test_the_users_dirty_files_are_untouched_byte_for_byte_and_told(project: "Project") -> None:

@@ -50,7 +50,20 @@ class View:
     @property
     def summary(self) -> Summary:
         live = self.owner is not None
-        return summary(self.state, time.time() if live else max(self.entries[-1].at, self.seen), live=live)
+        told = summary(self.state, time.time() if live else max(self.entries[-1].at, self.seen), live=live)
+        taken = self._taken_by_hand()
+        return replace(told, home=taken, landed="", commands=()) if taken else told
+
+    def _taken_by_hand(self) -> str:
+        """Say that what landed, and did not come home by itself, is on the user's branch by now."""
+        state, home = self.state, self.state.home
+        if state.started is None or state.ended is None or state.tip == state.started.base or (home and home.commit):
+            return ""
+        branch = state.started.branch or "HEAD"
+        if not self.repository.git.succeeds("merge-base", "--is-ancestor", state.tip, branch):
+            return ""
+        name = f"your branch {branch.removeprefix('refs/heads/')}" if state.started.branch else branch
+        return f"What landed is on {name}: somebody merged it."
 
     def named(self, task: str) -> str:
         """Return the id of the task that a person means."""

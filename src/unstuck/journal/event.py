@@ -285,7 +285,7 @@ class Acted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebased:
-    """Another task landed first; the work was merged onto the new tip and must be verified again."""
+    """Other work landed first, of a task or of the user; the work was merged onto the new tip and must be verified again."""
 
     task: str
     base: str
