@@ -27,6 +27,7 @@ SHOWN = {  # what runners print before and after: all names, names in groups, or
     "jest": (JEST_RED, JEST_GREEN),
     "mocha": (MOCHA_RED, MOCHA_GREEN),
     "jest of several files": (JEST_RED, "PASS ./other.test.js\nPASS ./app.test.js\n\nTests:       2 passed, 2 total\n"),
+    "pytest": ("test_app.py::test_a[a b] FAILED  [100%]\n\n=== short test summary info ===\nFAILED test_app.py::test_a[a b] - assert 0 == 42\n1 failed in 0.01s\n", "test_app.py::test_a[a b] PASSED  [100%]\n\n1 passed in 0.01s\n"),
     "vitest": (VITEST_RED, " ✓ app.test.mjs (2 tests) 2ms\n   ✓ is there  301ms\n\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n"),
 }  # fmt: skip
 
@@ -49,6 +50,35 @@ def test_a_red_test_turns_green_though_its_runner_prints_its_name_in_another_way
 def test_a_file_of_tests_that_could_not_be_loaded_before_is_no_test_that_is_missed(project: "Project") -> None:
     base = {"readme.md": "To be written.\n", "app.test.js": JS["app.test.js"]}
     landed(project, base, "node --test", {"app.js": "exports.answer = () => 42;\n"})
+
+
+PARTS = "def test_answer(self):\n        for number in range(40, 45):\n            with self.subTest(number=number):\n                self.assertEqual(answer(), 42)"
+LONG = "def test_answer(self):\n        self.assertEqual(answer(), 42, 'long ' * 5000)\n\n    def test_other(self):\n        self.assertEqual(answer(), 42)"
+
+
+def holding(test: str) -> Files:
+    """Return a project whose class of tests holds these."""
+    return {
+        **PY,
+        "test_app.py": PY["test_app.py"].replace(
+            "def test_answer(self):\n        self.assertEqual(answer(), 42)", test
+        ),
+    }
+
+
+TURNED_GREEN: dict[str, tuple[Files, str]] = {
+    "pytest counts the parts of a test that fail": (holding(PARTS), PYTEST),
+    "unittest counts the parts of a test that fail": (holding(PARTS), UNITTEST),
+    "unittest prints more than is kept": (holding(LONG), UNITTEST),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("work", TURNED_GREEN)
+def test_a_run_of_tests_that_was_red_and_is_green_now_says_so(project: "Project", work: str, *, named: bool) -> None:
+    base, check = TURNED_GREEN[work]
+    written = {"app.py": base["app.py"].replace("0", "42")}
+    tried(project, base, check, written, files="`app.py`" if named else "", status="complete")
 
 
 # --- a run of tests, asked whether it still hears ----------------------------------------------------------------------

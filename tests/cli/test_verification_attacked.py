@@ -235,7 +235,8 @@ def tried(project: "Project", base: Files, check: str, written: Files, *, files:
         pytest.skip(f"{tool} is not installed")
     for name, text in base.items():
         project.file(name, text, commit=False)
-    project.file("tasks.md", f"- [ ] 1.1 Answer 42\n  - **Files**: {files}\n  - **Verify**: `{check}`\n", commit=False)
+    named = f"  - **Files**: {files}\n" if files else ""
+    project.file("tasks.md", f"- [ ] 1.1 Answer 42\n{named}  - **Verify**: `{check}`\n", commit=False)
     project.git("add", "-A")
     project.git("commit", "-q", "-m", "Ask for an answer")
     project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])

@@ -122,6 +122,10 @@ def pytest(lines: Sequence[str]) -> Reading | None:
         passed, skipped = shown.count("."), sum(map(shown.count, "sxX"))
         errors = sum(kind == "ERROR" for kind, _ in red)
         failed = len(failures) - errors
+    else:  # parts of a test are counted with what failed, and not with what passed; their test may be said to have passed
+        parts = [found[2] for line in lines if (found := _RED.match(line)) and found[1].startswith("SUBFAILED")]
+        undone = {*parts} - {name for kind, name in red if kind == "FAILED"}
+        passed, failed = max(0, passed - len(undone)), max(len(undone), failed - len(parts) + len(undone))
     unloaded = sum(not one.name for one in failures)
     ran = passed + failed + errors - unloaded if last or passed else None
     return summed("pytest", failures, ran=ran, passed=passed, failed=failed, errors=errors, skipped=skipped)
