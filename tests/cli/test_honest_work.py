@@ -66,10 +66,18 @@ def holding(test: str) -> Files:
     }
 
 
+LAST = (
+    "from app import answer\n\nWANTED = 42\n\n\ndef test_answer():\n    assert answer() == WANTED\n    again = WANTED\n"
+)
+MOCKED = "from unittest.mock import patch\n\nimport pytest\nimport app\n\n\n@pytest.mark.parametrize('given', ['a', 'b'])\ndef test_called(given):\n    with patch('app.answer') as called:\n        app.asked(given)\n        called.assert_called_once()\n"
+FIRST = "import pytest\nfrom app import answer\n\n\n@pytest.mark.parametrize(('wanted', 'given'), [(42, 'a'), (42, 'b')])\ndef test_answer(given, wanted):\n    assert answer() == wanted\n"
 TURNED_GREEN: dict[str, tuple[Files, str]] = {
     "pytest counts the parts of a test that fail": (holding(PARTS), PYTEST),
     "unittest counts the parts of a test that fail": (holding(PARTS), UNITTEST),
     "unittest prints more than is kept": (holding(LONG), UNITTEST),
+    "a test ends with the name that it compares with": ({"app.py": WRONG, "test_app.py": LAST}, PYTEST),
+    "a test goes through rows and expects a call": ({"app.py": f"{WRONG}\n\ndef asked(given):\n    return 0\n", "test_app.py": MOCKED}, PYTEST),
+    "a row begins with what is expected": ({"app.py": WRONG, "test_app.py": FIRST}, PYTEST),
 }  # fmt: skip
 
 
@@ -77,7 +85,9 @@ TURNED_GREEN: dict[str, tuple[Files, str]] = {
 @pytest.mark.parametrize("work", TURNED_GREEN)
 def test_a_run_of_tests_that_was_red_and_is_green_now_says_so(project: "Project", work: str, *, named: bool) -> None:
     base, check = TURNED_GREEN[work]
-    written = {"app.py": base["app.py"].replace("0", "42")}
+    written = {
+        "app.py": base["app.py"].replace("given):\n    return 0", "given):\n    return answer()").replace("0", "42")
+    }
     tried(project, base, check, written, files="`app.py`" if named else "", status="complete")
 
 

@@ -54,8 +54,8 @@ class Case:
     rows: list[str] = field(default_factory=list)
     """The rows of the tables that it goes through."""
     tokens: list[Token] = field(default_factory=list)
-    cells: list[Token] = field(default_factory=list)
-    """The last value of each of these rows."""
+    cells: list[tuple[Token, ...]] = field(default_factory=list)
+    """The values of each of these rows."""
     body: str = ""
     """All of it without local names and layout."""
     literals: frozenset[str] = frozenset()
@@ -275,7 +275,7 @@ class _Reader:
             if _is_table(node) and (case, statement_of(node)) not in self.claimed:
                 rows = [part for part in node.children if case.kind == "test" or _is_row(part)]
                 case.rows += [key_of(part.tokens) for part in rows]
-                case.cells += [one[-1] for part in rows if (one := [x for x in part.tokens if x.sort in VALUES])]
+                case.cells += [one for part in rows if (one := tuple(x for x in part.tokens if x.sort in VALUES))]
             else:
                 todo += reversed(node.children)
         for case, _ in self.places:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import plain_name
-from unstuck.verify.audit.grammars import VALUES, Token
+from unstuck.verify.audit.grammars import VALUES, Token, is_kind
 from unstuck.verify.change import pattern
 
 _TESTS = re.compile(r"\s*(?:test|\[\[?)\s")
@@ -54,12 +55,27 @@ def _expected(case: Case) -> Iterator[Token]:
         others = [at for at, token in enumerate(case.tokens) if token.text == name and token not in compared]
         if len(others) != 1:
             continue
-        sign, *value = case.tokens[others[0] + 1 : others[0] + 3]
-        if sign.text in {"=", ":="}:
-            yield from (token for token in value if token.sort in VALUES)
-        else:  # it is bound to what stands in a row, where that is not the names themselves
+        after = case.tokens[others[0] + 1 : others[0] + 3]
+        if after and after[0].text in {"=", ":="}:
+            yield from (token for token in after[1:] if token.sort in VALUES)
+        elif (at := _place_in_rows(case, others[0])) is not None:  # where a row is not that of the names themselves
             names = {token.text for token in case.tokens if token.sort == "id"}
-            yield from (cell for cell in case.cells if cell.text.strip("'\"") not in names)
+            yield from (row[at] for row in case.cells if row[at].text.strip("'\"") not in names)
+
+
+def _place_in_rows(case: Case, at: int) -> int | None:
+    """Return whether the name that is bound at a token is the first value of a row or else the last; None where it is bound to none."""
+    name, following = case.tokens[at], case.tokens[at + 1 : at + 2]
+    around = [name.node, *islice(name.node.above(), 2)]
+    given = any("parameter" in node.kind for node in around)
+    looped = any(one.role == "left" and one.parent and is_kind("loop", one.parent.kind) for one in around)
+    if not given and not looped:
+        return None
+    listed = [re.findall(r"\w+", found[1]) for found in pattern("node", "row_names").finditer(case.marks)]
+    if given and listed:
+        places = [names.index(name.text) for names in listed if name.text in names]
+        return places[0] and -1 if places else None
+    return 0 if looped and following and following[0].text == "," and case.tokens[at - 1].text != "," else -1
 
 
 def _other(token: Token) -> str:
