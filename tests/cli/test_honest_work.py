@@ -54,6 +54,7 @@ def test_a_file_of_tests_that_could_not_be_loaded_before_is_no_test_that_is_miss
 
 PARTS = "def test_answer(self):\n        for number in range(40, 45):\n            with self.subTest(number=number):\n                self.assertEqual(answer(), 42)"
 LONG = "def test_answer(self):\n        self.assertEqual(answer(), 42, 'long ' * 5000)\n\n    def test_other(self):\n        self.assertEqual(answer(), 42)"
+ASSERTING = "def answer():\n    number = 0\n    assert isinstance(number, int)\n    return number\n"
 
 
 def holding(test: str) -> Files:
@@ -78,6 +79,8 @@ TURNED_GREEN: dict[str, tuple[Files, str]] = {
     "a test ends with the name that it compares with": ({"app.py": WRONG, "test_app.py": LAST}, PYTEST),
     "a test goes through rows and expects a call": ({"app.py": f"{WRONG}\n\ndef asked(given):\n    return 0\n", "test_app.py": MOCKED}, PYTEST),
     "a row begins with what is expected": ({"app.py": WRONG, "test_app.py": FIRST}, PYTEST),
+    "a file that asserts is compiled before": ({**PLAIN, "app.py": ASSERTING}, f"python3 -m compileall -q app.py && {PYTEST} test_app.py"),
+    "a file that asserts has the name of tests": ({"app.py": ASSERTING, "test_app.py": PLAIN["test_app.py"].replace("test_answer", "test_app")}, f"{PYTEST} -k app test_app.py"),
 }  # fmt: skip
 
 

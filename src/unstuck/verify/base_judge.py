@@ -267,10 +267,20 @@ def is_new_test(change: Change) -> bool:
 
 
 def is_led_to(path: str, task: Task) -> bool:
-    """Whether a check of the task names a file, by its path, its name, or what stands before its ending: ID=1.1."""
+    """Whether a check of the task names a file, by its path, its name, or what stands before its ending: ID=1.1.
+
+    A compiler or a linter only reads what it is given, and a run of tests that is given a name looks for it.
+    """
     name = path.rpartition("/")[2]
     meant = {path, name, name.rpartition(".")[0] or name}
-    return any(not meant.isdisjoint(_WORDS.split(check.command)) for check in task.checks)
+    return any(not meant.isdisjoint(_WORDS.split(_running(check.command))) for check in task.checks)
+
+
+def _running(command: str) -> str:
+    """Return a command without what only reads the files that it is given, and without the names that tests are asked for by."""
+    for part in filter(pattern("judge", "only_reads").match, programs(command)):
+        command = command.replace(part, "", 1)
+    return pattern("judge", "asks_by_name").sub(r"\1", command)
 
 
 def is_data(path: str) -> bool:
