@@ -78,6 +78,7 @@ TURNED_GREEN: dict[str, tuple[Files, str]] = {
     "unittest prints more than is kept": (holding(LONG), UNITTEST),
     "a test ends with the name that it compares with": ({"app.py": WRONG, "test_app.py": LAST}, PYTEST),
     "a test goes through rows and expects a call": ({"app.py": f"{WRONG}\n\ndef asked(given):\n    return 0\n", "test_app.py": MOCKED}, PYTEST),
+    "a test compares two names and says why": (holding("def test_answer(self):\n        wanted = sum([40, 2])\n        self.assertEqual(answer(), wanted, 'no answer')"), UNITTEST),
     "a row begins with what is expected": ({"app.py": WRONG, "test_app.py": FIRST}, PYTEST),
     "a file that asserts is compiled before": ({**PLAIN, "app.py": ASSERTING}, f"python3 -m compileall -q app.py && {PYTEST} test_app.py"),
     "a file that asserts has the name of tests": ({"app.py": ASSERTING, "test_app.py": PLAIN["test_app.py"].replace("test_answer", "test_app")}, f"{PYTEST} -k app test_app.py"),

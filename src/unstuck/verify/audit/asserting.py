@@ -27,6 +27,7 @@ NEVER_REACHED = "is never reached"
 SWALLOWED = "can fail without anybody hearing of it"
 LONGEST_TEXT = 240
 LONGEST_SIDE = 40
+COMPARED = 2
 LONGEST_CLAIM = 600
 SHORT_BODY = 60
 """Tokens of a block that still belongs to what is asserted of it."""
@@ -123,17 +124,27 @@ def _assertion(node: Node, said: Sequence[Token], relation: str, rank: int) -> A
 
 
 def _expected(said: Sequence[Token]) -> Iterator[Token]:
-    """Yield the literals and names of an assertion that neither a call of the product is given, nor anything is looked up by."""
+    """Yield the literals and names of an assertion that neither a call of the product is given, nor anything is looked up by.
+
+    A text behind two that are compared is what is said of a failure.
+    """
     within: list[bool] = []
+    given: list[str] = []
+    place = 0
     for before, token in pairwise((None, *said)):
         if token is None:
             continue
+        if len(within) == 1:
+            given.append(token.text)
+            place += token.text == "," and given != ["t", ","]
         if token.text in _OPENING:
             name = before if before is None or before.text != "!" else said[said.index(before) - 1]
             calls = name is not None and (name.sort == "id" or name.text in {")", "]"})
             within.append(not calls or name is None or _is("jargon", name.text))
         elif token.text in _CLOSING:
             within = within[:-1]
+        elif token.sort == "str" and len(within) == 1 and place >= COMPARED:
+            continue
         elif (token.sort in VALUES or (token.sort == "id" and not token.called)) and all(within):
             yield token
 
