@@ -74,6 +74,7 @@ MOCKED = "from unittest.mock import patch\n\nimport pytest\nimport app\n\n\n@pyt
 FIRST = "import pytest\nfrom app import answer\n\n\n@pytest.mark.parametrize(('wanted', 'given'), [(42, 'a'), (42, 'b')])\ndef test_answer(given, wanted):\n    assert answer() == wanted\n"
 TURNED_GREEN: dict[str, tuple[Files, str]] = {
     "pytest counts the parts of a test that fail": (holding(PARTS), PYTEST),
+    "pytest names the parts of a test that fail": (holding(PARTS), f"{PYTEST} -v"),
     "unittest counts the parts of a test that fail": (holding(PARTS), UNITTEST),
     "unittest prints more than is kept": (holding(LONG), UNITTEST),
     "a test ends with the name that it compares with": ({"app.py": WRONG, "test_app.py": LAST}, PYTEST),

@@ -60,7 +60,9 @@ def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) 
     if then > ran and (speaks or now.counts is not None or before.ended.ok):
         yield f"runs fewer tests: {ran} now, {then} on the base."
     whole = now.ended.output_bytes <= len(now.ended.tail.encode())
-    unseen = _unseen(now.ended.tail, [re.split(r"::| > ", test)[-1] for test in before.tests]) if whole else []
+    # The parts of a test of pytest's are told by their values where they fail, and with their test where they pass.
+    red = [re.sub(r" [(\[].*", "", test, flags=re.DOTALL) if "::" in test else test for test in before.tests]
+    unseen = _unseen(now.ended.tail, [re.split(r"::| > ", test)[-1] for test in red]) if whole else []
     if unseen:
         yield f"does not show the test that was red before: {one_line(unseen[0], SAID_CHARS)}."
     was, is_now = (
