@@ -67,9 +67,7 @@ def holding(test: str) -> Files:
     }
 
 
-LAST = (
-    "from app import answer\n\nWANTED = 42\n\n\ndef test_answer():\n    assert answer() == WANTED\n    again = WANTED\n"
-)
+LAST = "import app\nfrom app import ANSWER\n\n\ndef test_same():\n    assert ANSWER is app.ANSWER\n"
 MOCKED = "from unittest.mock import patch\n\nimport pytest\nimport app\n\n\n@pytest.mark.parametrize('given', ['a', 'b'])\ndef test_called(given):\n    with patch('app.answer') as called:\n        app.asked(given)\n        called.assert_called_once()\n"
 FIRST = "import pytest\nfrom app import answer\n\n\n@pytest.mark.parametrize(('wanted', 'given'), [(42, 'a'), (42, 'b')])\ndef test_answer(given, wanted):\n    assert answer() == wanted\n"
 TURNED_GREEN: dict[str, tuple[Files, str]] = {
@@ -77,7 +75,7 @@ TURNED_GREEN: dict[str, tuple[Files, str]] = {
     "pytest names the parts of a test that fail": (holding(PARTS), f"{PYTEST} -v"),
     "unittest counts the parts of a test that fail": (holding(PARTS), UNITTEST),
     "unittest prints more than is kept": (holding(LONG), UNITTEST),
-    "a test ends with the name that it compares with": ({"app.py": WRONG, "test_app.py": LAST}, PYTEST),
+    "a test ends with the name that it compares with": ({"app.py": "ANSWER = 0\nassert ANSWER\n", "test_app.py": LAST}, PYTEST),
     "a test goes through rows and expects a call": ({"app.py": f"{WRONG}\n\ndef asked(given):\n    return 0\n", "test_app.py": MOCKED}, PYTEST),
     "a test compares two names and says why": (holding("def test_answer(self):\n        wanted = sum([40, 2])\n        self.assertEqual(answer(), wanted, 'no answer')"), UNITTEST),
     "a row begins with what is expected": ({"app.py": WRONG, "test_app.py": FIRST}, PYTEST),
