@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from unstuck.verify import examining
+
 if TYPE_CHECKING:
     from tests.project import Project, Step
 
@@ -474,3 +476,19 @@ def test_a_gate_whose_tool_a_later_task_is_to_write_is_held_against_nobody_befor
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "lintall.py", "text": "open('a.txt')\n"}]])
     told = project.run("--max-attempts", "1", "--json")
     assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "complete"}
+
+
+@pytest.mark.parametrize("what", ["ask_base", "PROBES"])
+def test_a_fault_of_ours_while_work_is_tried_is_a_question_and_ends_no_run(
+    project: "Project", monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise IndexError("nobody has thought of this")
+
+    monkeypatch.setattr(examining, what, (broken,) if what == "PROBES" else broken)
+    project.plan(("1.1", "Make a", "test -f a.txt"))
+    project.script(_1_1=[[{"write": "a.txt"}]])
+    told = project.ask("run", "tasks.md", "--agent", project.agent)
+    assert told.code == 3, told
+    assert project.status() == {"1.1": "stuck"}
+    assert "so a person should look at it: IndexError('nobody has thought of this')" in told.out, told

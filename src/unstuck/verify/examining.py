@@ -1,7 +1,7 @@
 """Edge: Examine one tree: the change itself first, then the checks in a clean checkout, then the base's judge and what else trying tells."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from posixpath import dirname, join, normpath
@@ -60,11 +60,19 @@ def examine(site: Site, subject: Subject) -> Verdict:
     elif not exam.changes or not exam.holds:
         exam.add(doubts)
     else:
-        exam.add(ask_base(exam, doubts))
+        exam.add(_or_a_question(ask_base, exam, doubts))
         for probe in PROBES:
             if not exam.refused:
-                exam.add(probe(exam))
+                exam.add(_or_a_question(probe, exam))
     return _verdict(exam)
+
+
+def _or_a_question(read: Callable[..., Iterable[Remark]], *given: object) -> tuple[Remark, ...]:
+    """Read a change, and take a fault of ours for a question: nobody lands what nobody could read, and no run ends by it."""
+    try:
+        return tuple(read(*given))
+    except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
+        return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
 
 
 def _verdict(exam: Exam) -> Verdict:
@@ -221,23 +229,14 @@ def load_ahead() -> None:
 def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     fence = exam.kit.config.verify.scope
-    remarks = [*_audited(exam, red)]
+    given = exam.changes, exam.task.files, red, exam.kit.redactor
+    remarks = [*_or_a_question(reader.audit, *given)] if exam.changes else []
     if fence != "off":
         remarks += (
             *outside_scope(exam.changes, exam.task.files, fence),
             *_unspoken(exam, {one.path for one in remarks}),
         )
     return [*remarks, *_links(exam), *_claims(exam)]
-
-
-def _audited(exam: Exam, red: Sequence[str]) -> tuple[Remark, ...]:
-    if not exam.changes:
-        return ()
-    try:
-        return reader.audit(exam.changes, exam.task.files, red, exam.kit.redactor)
-    except (ValueError, RecursionError, MemoryError, LookupError, TypeError, AttributeError) as error:
-        # Nobody lands what nobody could read: a fault of ours becomes a question, not the end of the run.
-        return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
 
 
 def outside_scope(changes: Sequence[Change], declared: Sequence[str], severity: Severity = "warn") -> list[Remark]:
