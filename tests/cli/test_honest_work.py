@@ -26,6 +26,7 @@ VITEST_RED = "   app.test.mjs (2 tests | 1 failed) 5ms\n     ✓ is there 1ms\n 
 SHOWN = {  # what runners print before and after: all names, names in groups, or no more than the files
     "jest": (JEST_RED, JEST_GREEN),
     "mocha": (MOCHA_RED, MOCHA_GREEN),
+    "mocha with a group that ends like a name": (MOCHA_RED.replace("inner", "inner:"), MOCHA_GREEN.replace("inner", "inner:")),
     "jest of several files": (JEST_RED, "PASS ./other.test.js\nPASS ./app.test.js\n\nTests:       2 passed, 2 total\n"),
     "pytest": ("test_app.py::test_a[a b] FAILED  [100%]\n\n=== short test summary info ===\nFAILED test_app.py::test_a[a b] - assert 0 == 42\n1 failed in 0.01s\n", "test_app.py::test_a[a b] PASSED  [100%]\n\n1 passed in 0.01s\n"),
     "vitest": (VITEST_RED, " ✓ app.test.mjs (2 tests) 2ms\n   ✓ is there  301ms\n\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n"),

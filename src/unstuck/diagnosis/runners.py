@@ -136,7 +136,11 @@ def _blocks(case: Row, lines: Sequence[str], first: int, last: int) -> Iterator[
             continue
         start = number
         if "joined" in case:
-            while not lines[number - 1].endswith(case["joined"]) and number < last and lines[number].strip():
+            while (
+                number < last and lines[number].strip()
+            ):  # a title may end like the whole name, and then goes on further in
+                if lines[number - 1].endswith(case["joined"]) and not form(case["further"]).search(lines[number]):
+                    break
                 number += 1
         groups = {name.rstrip("2"): text for name, text in found.groupdict().items() if text is not None}
         groups["name"] = _name(groups, above, lines[start:number], case)
