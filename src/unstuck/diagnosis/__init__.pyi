@@ -15,6 +15,7 @@ from unstuck.diagnosis.classifying import result_of as result_of
 from unstuck.diagnosis.classifying import set_up_failed as set_up_failed
 from unstuck.diagnosis.evidence import Evidence as Evidence
 from unstuck.diagnosis.evidence import Hit as Hit
+from unstuck.diagnosis.judging import MERE_FILE as MERE_FILE
 from unstuck.diagnosis.judging import Diagnosis as Diagnosis
 from unstuck.diagnosis.keyword_lists import auto_claude_type as auto_claude_type
 from unstuck.diagnosis.keyword_lists import by_word_lists as by_word_lists

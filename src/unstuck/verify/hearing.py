@@ -106,7 +106,7 @@ def expects(exam: Exam) -> Iterator[Remark]:
         tests = is_test_run(check)
         texts = {} if tests else _asserting_scripts(exam, check)
         asked = "" if tests or texts else reader.asking_otherwise(check.command)
-        before = _before(exam, check) if tests or texts or asked else None
+        before = exam.before_work(check) if tests or texts or asked else None
         if before is None or before.ended.ok:
             continue
         # Under the base's judge, where the task does not name what was done to it: then that is harmless, and deaf perhaps.
@@ -145,10 +145,6 @@ def _deaf_to(exam: Exam, check: Check, tree: str, texts: Mapping[str, str], name
 def _leaf(test: str) -> str:
     """Return the name that a test has in its file."""
     return re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip()
-
-
-def _before(exam: Exam, check: Check) -> CheckResult:
-    return exam.before(check) if check in exam.kit.gates else exam.site.once(check, exam.subject.base)
 
 
 def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:

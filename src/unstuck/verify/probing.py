@@ -6,7 +6,7 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis import reason
+from unstuck.diagnosis import MERE_FILE, reason
 from unstuck.kit import Kit
 from unstuck.plans import END_TO_END
 from unstuck.text import one_line
@@ -19,7 +19,6 @@ from unstuck.verify.exam import Exam
 from unstuck.verify.hearing import comes_to_its_end, expects, hears
 
 RED = "RED"
-MERE_FILE = re.compile(r"\S*[\w/-]\.\w{1,4}")
 AIDS = ("test", "support", "snapshot", "testdata")
 """Parts that belong to the tests: they move together."""
 NO_TESTS_RAN = 5
@@ -41,8 +40,7 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
         gate = check in exam.kit.gates
         if not (check.kind == "test" if gate else is_test_run(check)):
             continue
-        before = exam.before(check) if gate else exam.site.once(check, exam.subject.base)
-        says = next(_runs_less(exam, check, result, before), "")
+        says = next(_runs_less(exam, check, result, exam.before_work(check)), "")
         if not says:
             continue
         # Moved and merged cases account for it, by the reader's word; where the task names the tests, it has spoken already.

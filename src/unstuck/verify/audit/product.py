@@ -63,8 +63,8 @@ def _signs(change: Change, moved: Container[str]) -> Iterator[Remark]:
         for row in rows if line.text.strip() not in moved else ():
             text = pattern("world", "quoted").sub("''", both) if row.get("code") else both
             mark = re.search(row["look"], text)
-            awaited = before.number == line.number - 1 and re.search(row.get("within", "(?!)"), before.text) is not None
-            if awaited and "_exit" not in line.text:
+            awaited = f"{before.text}\n{line.text}" if before.number == line.number - 1 else ""
+            if re.search(row.get("within", "(?!)"), awaited):
                 continue
             if mark and mark.start() <= len(text.partition("\n")[0]):
                 # A child ends like that as well as a run of tests: which of them it is, a person sees.
