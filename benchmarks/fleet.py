@@ -200,7 +200,9 @@ def _workers(top: Path, store: str, remote: Path, crew: int) -> Iterator[None]:
 
 def _queue(server: Server, number: int, workers: int) -> tuple[float, float, float, float]:
     """Give jobs at once to workers whose agents only pretend; return costs per job without idling, the latency, what idling costs."""
-    from unstuck.fleet import Enlisted, Job, Jobs, Link, Offer, PostgresJournal  # noqa: PLC0415  # an extra
+    from unstuck.fleet.jobs import Enlisted, Job, Jobs, Offer  # noqa: PLC0415  # an extra
+    from unstuck.fleet.postgres import Link  # noqa: PLC0415  # as above
+    from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
 
     store = _database(server, f"queue{number}")
     journal = PostgresJournal(store, "p", "bench")

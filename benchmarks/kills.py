@@ -11,10 +11,10 @@ from pathlib import Path
 
 from benchmarks.parallel import agent_of, make_repository
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck import compose
-from unstuck.decide import Escalate, Halt
+from unstuck.compose.looking import look
+from unstuck.decide.action import Escalate, Halt
 from unstuck.errors import BadUsage
-from unstuck.journal import Acted
+from unstuck.journal.event import Acted
 
 TASKS, KILLS, PARALLEL = 60, 100, 2
 SHORTEST, LONGEST = 0.3, 4.0
@@ -46,7 +46,7 @@ def measure(
         between = _complete(root)
         last = _start(root, seconds)
         last.communicate()
-        view, landed = compose.look(root), _landed(root)
+        view, landed = look(root), _landed(root)
         acts = [entry.event.action for entry in view.entries if isinstance(entry.event, Acted)]
     asked = sum(isinstance(act, Halt | Escalate) for act in acts)
     twice = sum(count - 1 for count in landed.values())
@@ -106,7 +106,7 @@ def _start(root: Path, seconds: float) -> subprocess.Popen[bytes]:
 def _complete(root: Path) -> int:
     """Return how many tasks the journal says are done; before the first fact there is no journal."""
     try:
-        return sum(task.status == "complete" for task in compose.look(root).state.tasks.values())
+        return sum(task.status == "complete" for task in look(root).state.tasks.values())
     except BadUsage:
         return 0
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.report import Report
 from unstuck.changes import Change
 from unstuck.verdict import Remark
-from unstuck.verify.audit import audit
+from unstuck.verify.audit.auditing import audit
 
 FOLDER = Path(__file__).parent / "corpora" / "tamper"
 _TITLE = re.compile(r"=== (?P<label>tamper|honest) (?P<language>\w+) (?P<kind>\w+): (?P<name>.+)")

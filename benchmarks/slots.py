@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.report import Report, Target
-from unstuck.git import GitWorkspace, Lender, Meanwhile, find
+from unstuck.git.furnishing import Lender
+from unstuck.git.repository import Meanwhile, find
+from unstuck.git.workspace import GitWorkspace
 from unstuck.ports import Landing
 
 FILES, COMMITS = 50_000, 25_000

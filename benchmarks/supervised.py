@@ -8,7 +8,8 @@ import resource
 import sys
 from pathlib import Path
 
-from unstuck import compose
+from unstuck.compose.opening import open_run
+from unstuck.compose.runs import Watcher
 from unstuck.journal.event import Acted, Entry
 from unstuck.state.run_state import RunState
 
@@ -17,7 +18,7 @@ LANDED, ENDED = "landed", "ended"
 
 def main() -> None:
     plan, agent = sys.argv[1:]
-    run = compose.open_run(plan, agents=[agent], parallel=1, watcher=compose.Watcher(entry=_wait_after_landing))
+    run = open_run(plan, agents=[agent], parallel=1, watcher=Watcher(entry=_wait_after_landing))
     summary = run.go()
     _say(ENDED, _peak_kb())
     sys.exit(summary.exit_code)

@@ -38,11 +38,11 @@ if __package__ in {None, ""}:  # started as a file: the package is the folder th
 from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
-from unstuck import compose
 from unstuck.changes import Change
-from unstuck.kit import Stopper
+from unstuck.compose.by_hand import verify_by_hand
+from unstuck.kit.parts import Stopper
 from unstuck.verdict import Remark, Verdict
-from unstuck.verify.audit import audit
+from unstuck.verify.audit.auditing import audit
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import is_judge, part_of, pattern, rule_of
 
@@ -171,7 +171,7 @@ def _verified(
         (clone / "unstuck.toml").write_text(settings, encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
         stopper = Stopper(drain=0.0)
-        return compose.verify_by_hand(clone, commit, files, stopper, lambda _what, _how: None, cache=False).verdict
+        return verify_by_hand(clone, commit, files, stopper, lambda _what, _how: None, cache=False).verdict
 
 
 def released(old: Path, new: Path) -> Iterator[Judged]:

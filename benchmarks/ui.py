@@ -19,8 +19,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose import Follower
-from unstuck.journal import Acted, AttemptStarted
+from unstuck.compose.looking import Follower
+from unstuck.journal.event import Acted, AttemptStarted
 
 CLIENTS, TASKS, BLOCK, SECONDS = 50, 48, 6, 0.4
 RATIO = 1.05

@@ -10,7 +10,8 @@ from contextlib import chdir
 from pathlib import Path
 
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck import compose
+from unstuck.compose.opening import open_run
+from unstuck.compose.runs import Watcher
 from unstuck.journal.event import Entry, SessionEnded, Verified
 from unstuck.state.run_state import RunState
 
@@ -65,7 +66,7 @@ def _run(root: Path, script: Path) -> dict[str, float]:
                 pass
 
     with chdir(root):
-        run = compose.open_run("tasks.md", agents=[f"scripted:{script}"], watcher=compose.Watcher(entry=watch))
+        run = open_run("tasks.md", agents=[f"scripted:{script}"], watcher=Watcher(entry=watch))
         summary = run.go()
     if summary.exit_code != 0 or took.keys() != TASKS.keys():
         raise BenchBroken(f"The run did not land both tasks: {summary.reason}")

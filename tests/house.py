@@ -1,4 +1,4 @@
-"""What the laws of the house measure: which modules there are, what they touch, whom they use, and through which doors."""
+"""What the laws of the house measure: which modules there are, what they touch, and whom they use."""
 
 import ast
 import re
@@ -26,42 +26,12 @@ TOUCHES = frozenset(
     )
 )
 """Methods of paths that reach the disk and mean nothing else."""
-NEUTRAL = frozenset({"unstuck", "unstuck.doors", "unstuck.shipped", "unstuck.__main__"})
-"""The package itself, its doors and its shipped data: they are the same at every reading."""
+NEUTRAL = frozenset({"unstuck", "unstuck.shipped", "unstuck.__main__"})
+"""The package itself and its shipped data: they are the same at every reading."""
 SCRIPTS = {"unstuck.process.shim", "unstuck.agents.player"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""
 GROUND = ("git", "process", "kit")
 """Rooms that every edge above may stand on: git's commands, processes and our files, and the kit of a run."""
-MEETING = frozenset({"ports", "orders", "testing", "__main__"})
-"""Modules at the top that speak of what is in the rooms; the others are words that all rooms share, and know none of them."""
-
-DOORS: dict[str, str] = {
-    "secrets": "",
-    "git": "",
-    "process": "secrets git",
-    "tools": "git",
-    "plans": "process tools",
-    "agents": "plans",
-    "diagnosis": "tools plans agents",
-    "decide": "plans agents diagnosis",
-    "remedies": "git process tools diagnosis",
-    "journal": "process plans diagnosis decide",
-    "state": "plans agents diagnosis decide remedies journal",
-    "tell": "plans agents diagnosis decide journal state",
-    "files": "git process plans agents diagnosis decide journal state tell",
-    "kit": "secrets git process tools plans diagnosis decide journal state",
-    "listeners": "process diagnosis decide journal state tell",
-    "verify": "secrets tools plans agents diagnosis decide state kit",
-    "line": "secrets tools plans agents diagnosis decide remedies journal state tell kit verify",
-    "fleet": "secrets git process plans diagnosis journal state kit verify line",
-    "compose": "secrets git process tools plans agents diagnosis decide remedies journal state tell files kit listeners verify line fleet",
-    "library": "secrets plans diagnosis decide remedies journal state tell compose",
-    "web": "diagnosis decide journal state tell files compose",
-    "mcp": "plans diagnosis compose library",
-    "hook": "secrets tools agents diagnosis decide remedies compose",
-    "cli": "plans diagnosis decide remedies journal state tell files kit compose web mcp hook",
-}
-"""The rooms from the ground up, and at which doors below each may knock. A new pair is a decision: say why in the commit."""
 
 
 @dataclass(frozen=True)
@@ -106,19 +76,8 @@ class Module:
         return found
 
     @cached_property
-    def entered(self) -> list[tuple[str, str]]:
-        """Every `from unstuck.… import`, with the room that it leads to."""
-        found = []
-        for node in self.nodes:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unstuck."):
-                room = (node.module or "").split(".")[1]
-                if (ROOT / room).is_dir():
-                    found.append((node.module or "", room))
-        return found
-
-    @cached_property
     def uses(self) -> set["Module"]:
-        """The modules whose names it imports; a name behind a door counts for the module that it is from."""
+        """The modules whose names it imports."""
         found = set()
         only_types = {
             id(inner)
@@ -139,15 +98,6 @@ class Module:
                         found.add(MODULES[target])
         return found
 
-    @cached_property
-    def loads(self) -> set[str]:
-        """The modules that are loaded with it: what it imports at its top, and not only for types."""
-        found = set()
-        for node in self.tree.body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unstuck"):
-                found |= {_behind(node.module or "", alias.name) for alias in node.names}
-        return {name for name in found if name in MODULES and name not in NEUTRAL and name != self.name}
-
     @property
     def is_edge(self) -> bool:
         return self.name in edges()
@@ -157,15 +107,7 @@ class Module:
 
 
 def _behind(module: str, name: str) -> str:
-    if f"{module}.{name}" in MODULES:
-        return f"{module}.{name}"
-    return PUBLIC.get((module, name), module)
-
-
-def drawn(room: str) -> str:
-    """Return the door of a room; empty for faces, which nobody enters."""
-    path = ROOT / room / "__init__.pyi"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    return f"{module}.{name}" if f"{module}.{name}" in MODULES else module
 
 
 def _modules() -> dict[str, Module]:
@@ -178,11 +120,6 @@ def _modules() -> dict[str, Module]:
 
 
 MODULES = _modules()
-PUBLIC: dict[tuple[str, str], str] = {
-    (f"unstuck.{folder.parent.name}", name): module
-    for folder in ROOT.glob("*/__init__.pyi")
-    for module, name in re.findall(r"from (\S+) import \w+ as (\w+)", folder.read_text(encoding="utf-8"))
-}
 
 
 @cache
@@ -224,23 +161,10 @@ def callers() -> list[str]:
 
 def up_to_date(page: str) -> str:
     """Return the page about the architecture with its figures as they are now."""
-    page = re.sub(
-        r"`([\w/]+\.py)` \(\d+ lines\)", lambda found: f"`{found[1]}` ({_lines(ROOT / found[1])} lines)", page
-    )
     return re.sub(
-        r"<!-- doors -->\n.*?<!-- end -->", f"<!-- doors -->\n{_picture()}<!-- end -->", page, flags=re.DOTALL
+        r"`([\w/]+\.py)` \(\d+ lines\)", lambda found: f"`{found[1]}` ({_lines(ROOT / found[1])} lines)", page
     )
 
 
 def _lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def _picture() -> str:
-    """Draw the doors: the rooms from the top down, and to the right of each whom it knows, from the ground up."""
-    head = f"| | {' | '.join(f'`{room}`' for room in DOORS)} |\n|---|{'---|' * len(DOORS)}\n"
-    rows = (
-        f"| `{row}` | {' | '.join('●' if room in DOORS[row].split() else ' ' for room in DOORS)} |\n"
-        for row in reversed(DOORS)
-    )
-    return head + "".join(rows)

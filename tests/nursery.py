@@ -25,14 +25,14 @@ from unstuck.agents.manifests import catalog
 from unstuck.changes import Change
 from unstuck.cli import run_cli
 from unstuck.config_file import read_config
-from unstuck.decide import profile
-from unstuck.diagnosis import catalog_guidance
+from unstuck.decide.policy import profile
+from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.journal.event import Noted, encode
-from unstuck.plans import read
-from unstuck.secrets import redactor
+from unstuck.plans.tasks_md import read
+from unstuck.secrets.redact import redactor
 from unstuck.testing import World
-from unstuck.tools import effect
-from unstuck.verify.audit import audit
+from unstuck.tools.roles import effect
+from unstuck.verify.audit.auditing import audit
 
 PATIENCE = 90.0
 LOADED = (

@@ -19,7 +19,7 @@ from tests.copies import Files, copied, taken
 from tests.nursery import Nursery
 
 from unstuck.cli import run_cli
-from unstuck.git import find, slots_folder
+from unstuck.git.repository import find, slots_folder
 
 Step = Mapping[str, Any]
 SOURCE = Path(__file__).parents[1] / "src"

@@ -1,20 +1,16 @@
-"""The laws of the house, as tests. What they measure is in `tests/house.py`, which also draws the picture of the doors."""
+"""The laws of the house, as tests. What they measure is in `tests/house.py`; `lint-imports` checks which room may import which."""
 
 import ast
 import re
 from collections import Counter
-from graphlib import CycleError, TopologicalSorter
 
 from tests.house import (
-    DOORS,
     GROUND,
-    MEETING,
     MODULES,
     ROOT,
     SCRIPTS,
     Module,
     callers,
-    drawn,
     edges_without_the_word,
     up_to_date,
     words_without_an_edge,
@@ -55,51 +51,6 @@ def test_edges_of_different_rooms_meet_only_through_ports_and_on_the_ground() ->
 SAME_STAGE = {("line", "verify"), ("fleet", "line"), ("fleet", "verify"), ("files", "journal")}
 """Verification is a stage of the line, with a room of its own; both are handed a kit. A fleet does what the line does, on
 another machine; and the store of a repository is a journal in its place."""
-
-
-def test_a_room_knows_only_rooms_below_it() -> None:
-    """The table of doors is the order of the rooms: whoever reads it from the top needs nothing that comes later."""
-    below: set[str] = set()
-    for room, doors in DOORS.items():
-        assert set(doors.split()) <= below, room
-        below.add(room)
-
-
-def test_words_that_all_rooms_share_know_no_room() -> None:
-    shared = [module for name, module in MODULES.items() if not module.room and name.rpartition(".")[2] not in MEETING]
-    assert [f"{module.name} → {used.name}" for module in shared for used in module.uses if used.room] == []
-
-
-def test_a_room_is_entered_by_its_door() -> None:
-    offenders = [
-        f"{module.name}: {statement}"
-        for module in MODULES.values()
-        for statement, room in module.entered
-        if room not in {module.room, ""} and f"unstuck.{room}" != statement
-    ]
-    assert offenders == []
-
-
-def test_the_doors_are_those_of_the_table() -> None:
-    used: dict[str, set[str]] = {}
-    for module in MODULES.values():
-        used.setdefault(module.room, set()).update(one.room for one in module.uses if one.room not in {module.room, ""})
-    assert {room: used.get(room, set()) for room in DOORS} == {
-        room: set(doors.split()) for room, doors in DOORS.items()
-    }
-    assert used.keys() - {""} <= DOORS.keys()
-
-
-def test_a_public_name_of_a_room_is_no_module_of_it() -> None:
-    """Otherwise who asks for the name gets the module, once somebody has loaded that."""
-    rooms = {module.room for module in MODULES.values() if module.room}
-    offenders = [
-        f"{room}.{name}"
-        for room in rooms
-        for name in re.findall(r"as (\w+)$", drawn(room), re.MULTILINE)
-        if (ROOT / room / f"{name}.py").exists() or (ROOT / room / name).is_dir()
-    ]
-    assert offenders == []
 
 
 def test_a_folder_a_module_and_a_function_fit_in_the_head() -> None:
@@ -149,17 +100,6 @@ def test_a_module_does_no_work_at_import() -> None:
         if not isinstance(node, allowed) and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     assert offenders == []
-
-
-def test_no_modules_load_each_other_in_a_circle() -> None:
-    """Doors hide such circles from whoever comes in by another way."""
-    graph = {name: module.loads for name, module in MODULES.items() if module.path.name != "__init__.py"}
-    circle = []
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = error.args[1]
-    assert circle == []
 
 
 def test_every_kind_has_its_facts_and_its_ladder() -> None:

@@ -18,7 +18,7 @@ from unstuck.cli import cli, commands
 from unstuck.config import AgentConfig, Config
 from unstuck.decide.policy import profiles
 from unstuck.journal.event import Event
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.remedies.chain import read_catalog
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from unstuck.remedies import Risk
+from unstuck.remedies.chain import Risk
 
 BASICS = (
     "bash sh dash env ls cat cp mv rm mkdir rmdir touch tar gzip find xargs grep sed tr head tail wc sort seq sleep date dirname basename "

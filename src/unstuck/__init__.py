@@ -4,9 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.compose import open_run, read_plan, remedy, reopen_run, report
-    from unstuck.diagnosis import diagnose
-    from unstuck.library import Advice, Attempt, Recovery
+    from unstuck.compose.opening import open_run, reopen_run
+    from unstuck.compose.remedy_runs import report
+    from unstuck.compose.remedying import remedy
+    from unstuck.compose.terms import read_plan
+    from unstuck.diagnosis.rulebook import diagnose
+    from unstuck.library.counsel import Advice, Attempt
+    from unstuck.library.recovery import Recovery
 
 __version__ = "0.1.0"
 __all__ = [
@@ -23,15 +27,15 @@ __all__ = [
 ]
 
 HOME = {
-    "Advice": "unstuck.library",
-    "Attempt": "unstuck.library",
-    "Recovery": "unstuck.library",
-    "diagnose": "unstuck.diagnosis",
-    "open_run": "unstuck.compose",
-    "read_plan": "unstuck.compose",
-    "remedy": "unstuck.compose",
-    "reopen_run": "unstuck.compose",
-    "report": "unstuck.compose",
+    "Advice": "unstuck.library.counsel",
+    "Attempt": "unstuck.library.counsel",
+    "Recovery": "unstuck.library.recovery",
+    "diagnose": "unstuck.diagnosis.rulebook",
+    "open_run": "unstuck.compose.opening",
+    "read_plan": "unstuck.compose.terms",
+    "remedy": "unstuck.compose.remedying",
+    "reopen_run": "unstuck.compose.opening",
+    "report": "unstuck.compose.remedy_runs",
 }
 """Name → the module that it is loaded from on first use: importing the package does no work."""
 

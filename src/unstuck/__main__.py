@@ -12,7 +12,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(FEW_CIRCLES)
     if sys.argv[1:2] == ["hook"] and not any(word.startswith("-") for word in sys.argv[2:]):
-        from unstuck.hook import answer_event  # noqa: PLC0415  # after every call of an agent's: nothing else is loaded
+        from unstuck.hook.entry import answer_event  # noqa: PLC0415  # after every call of an agent's: nothing else is loaded
 
         code = answer_event(sys.argv[2:])
         sys.stdout.flush()

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from unstuck.diagnosis import Failure
+from unstuck.diagnosis.kinds import Failure
 from unstuck.outcome import Claim, Outcome
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.ports import TimeLimits
 
 

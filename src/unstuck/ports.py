@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from unstuck.changes import Change, Changes, Touch
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Hit
-from unstuck.journal import Entry, Event, Request, Verb
+from unstuck.diagnosis.evidence import Evidence, Hit
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Failure
+from unstuck.journal.event import Entry, Event, Request, Verb
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import Insertion, Plan, Task
-from unstuck.remedies import Step, Strategy
-from unstuck.state import RunState
+from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.remedies.chain import Step
+from unstuck.remedies.recovery_plan import Strategy
+from unstuck.state.run_state import RunState
 from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -10,20 +10,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.agents import claim
+from unstuck.agents.claims import claim
 from unstuck.changes import Change, Changes, Touch
 from unstuck.config import Config
-from unstuck.decide import Experience, Policy, profile
-from unstuck.diagnosis import Diagnosis, Evidence
-from unstuck.journal import Entry, Event, Options, Request, RunStarted, Verb
-from unstuck.kit import Kit, Layout, NoRemedies, Recorder, Stopper
-from unstuck.line import PROBE, Here, Operations, Pool
+from unstuck.decide.experience import Experience
+from unstuck.decide.policy import Policy, profile
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.journal.event import Entry, Event, Options, Request, RunStarted, Verb
+from unstuck.kit.parts import Kit, Layout, NoRemedies, Stopper
+from unstuck.kit.recorder import Recorder
+from unstuck.line.here import PROBE, Here
+from unstuck.line.operate import Operations
+from unstuck.line.pool import Pool
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import Insertion, Plan, Task
-from unstuck.plans import read as read_tasks
+from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.plans.tasks_md import read as read_tasks
 from unstuck.ports import Assignment, Command, Conflict, Landing, Remedies, Snapshot, Stop, Tree
-from unstuck.secrets import redactor
-from unstuck.state import RunState, fold
+from unstuck.secrets.redact import redactor
+from unstuck.state.run_state import RunState, fold
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 

@@ -23,7 +23,7 @@ from unstuck.agents.claims import (
     read_result,
     statement,
 )
-from unstuck.decide import summary
+from unstuck.decide.fixes import summary
 from unstuck.outcome import Claim, Ended
 
 FAILED = """Task 1.3: Add failure parser FAILED

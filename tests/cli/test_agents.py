@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.patience import wait_until
 
-from unstuck import compose
+from unstuck.compose.looking import look
+from unstuck.compose.opening import open_run
+from unstuck.compose.runs import Watcher
 from unstuck.journal.event import Acted, Entry, Options
 from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
@@ -74,14 +76,14 @@ def cast(project: "Project") -> Cast:
 
 DYING = """
 import os, signal, sys, time
-from unstuck import compose
+from unstuck.compose.opening import open_run
 from unstuck.testing import FakeClock
 
 class Doomed(FakeClock):
     def wait(self, seconds):
         os.kill(os.getpid(), signal.SIGKILL)
 
-compose.open_run("tasks.md", agents=["mine"], clock=Doomed(time=time.time())).go()
+open_run("tasks.md", agents=["mine"], clock=Doomed(time=time.time())).go()
 """
 
 
@@ -96,21 +98,21 @@ def test_a_quota_is_waited_for_over_a_sigkill_and_the_same_session_goes_on(cast:
     )
     killed = subprocess.run([sys.executable, "-P", "-c", DYING], cwd=project.root, capture_output=True, check=False)
     assert killed.returncode == -9, killed.stderr.decode()
-    before = compose.look(project.root).state.tasks["1.1"]
+    before = look(project.root).state.tasks["1.1"]
     assert before.status == "waiting"
     assert before.wait_until is not None
     assert resets < before.wait_until < resets + 120, "a margin, and not more"
     assert before.charged == 0
 
     clock = FakeClock(time=time.time())
-    summary = compose.open_run(project.root / "tasks.md", clock=clock, cwd=project.root).go()
+    summary = open_run(project.root / "tasks.md", clock=clock, cwd=project.root).go()
     assert summary.exit_code == 0, summary
     assert clock.time >= before.wait_until
     first, second = cast.calls("mine")
     assert "--resume" not in first["argv"]
     assert second["argv"][-2:] == ["--resume", "s-1"], "the same session"
     assert "go on where you stopped" in second["stdin"]
-    task = compose.look(project.root).state.tasks["1.1"]
+    task = look(project.root).state.tasks["1.1"]
     assert (len(task.attempts), task.charged, task.commit is not None) == (1, 0, True)
     assert project.git("show", "HEAD:half.txt") == "half", "what was done before the limit is kept"
 
@@ -151,7 +153,7 @@ def test_a_clock_that_is_set_while_a_quota_is_waited_for_changes_neither_the_wai
     code, passed = done.stdout.splitlines()[-1].split()
     assert code == "0", done
     assert 570 < float(passed) < 800, "until the limit ends, and a margin"
-    entries = compose.look(project.root).entries
+    entries = look(project.root).entries
     assert [one.at for one in entries] == sorted(one.at for one in entries), "the journal's times only go on"
 
 
@@ -173,7 +175,7 @@ def test_a_quota_ends_the_run_with_75_where_the_user_said_exit(cast: Cast) -> No
     again = project.ask("resume", "--json")
     assert again.code == 75, "too early"
     assert len(cast.calls("mine")) == 1
-    later = compose.open_run(project.root / "tasks.md", clock=FakeClock(time=resets + 200.0), cwd=project.root).go()
+    later = open_run(project.root / "tasks.md", clock=FakeClock(time=resets + 200.0), cwd=project.root).go()
     assert later.exit_code == 0, later
     assert [row.attempts for row in later.rows] == [1, 1]
 
@@ -225,12 +227,12 @@ def test_the_next_agent_takes_over_while_one_is_down_and_it_is_tried_again_after
         if isinstance(entry.event, Acted) and entry.event.task == "1.2" and entry.event.commit:
             clock.time += 1000.0
 
-    watcher = compose.Watcher(entry=rest)
-    summary = compose.open_run(
+    watcher = Watcher(entry=rest)
+    summary = open_run(
         project.root / "tasks.md", agents=["first", "second"], clock=clock, cwd=project.root, watcher=watcher
     ).go()
     assert summary.exit_code == 0, summary
-    state = compose.look(project.root).state
+    state = look(project.root).state
     assert {name: [one.agent for one in task.attempts] for name, task in state.tasks.items()} == {
         "1.1": ["first", "second"],
         "1.2": ["second"],
@@ -274,12 +276,12 @@ def test_a_session_that_is_gone_is_begun_anew_at_no_charge(cast: Cast) -> None:
         {"lines": [gone], "exit": 1},
         {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}},
     )
-    summary = compose.open_run(
+    summary = open_run(
         project.root / "tasks.md", agents=["mine"], clock=FakeClock(time=time.time()), cwd=project.root
     ).go()
     assert summary.exit_code == 0, summary
     assert ["--resume" in call["argv"] for call in cast.calls("mine")] == [False, True, False]
-    assert compose.look(project.root).state.tasks["1.1"].charged == 0
+    assert look(project.root).state.tasks["1.1"].charged == 0
 
 
 def test_an_exit_code_of_0_does_not_hide_a_providers_error(cast: Cast) -> None:
@@ -290,7 +292,7 @@ def test_an_exit_code_of_0_does_not_hide_a_providers_error(cast: Cast) -> None:
         {"lines": [INIT, refused(429, "Too many requests")]},
         {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}},
     )
-    summary = compose.open_run(
+    summary = open_run(
         project.root / "tasks.md", agents=["mine"], clock=FakeClock(time=time.time()), cwd=project.root
     ).go()
     assert summary.exit_code == 0, summary
@@ -308,7 +310,7 @@ def test_a_task_has_the_agent_that_the_plan_names(cast: Cast) -> None:
     cast.agent("second", {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}})
     told = project.ask("run", "tasks.md", "--agent", "first")
     assert told.code == 0, told
-    state = compose.look(project.root).state
+    state = look(project.root).state
     assert {name: task.attempts[0].agent for name, task in state.tasks.items()} == {"1.1": "second", "1.2": "first"}
 
 
@@ -381,7 +383,7 @@ def test_a_hint_reaches_the_session_while_it_works(cast: Cast) -> None:
     heard = [call["heard"] for call in cast.calls("mine") if "heard" in call]
     assert heard[0].startswith("# Task 1.1")
     assert heard[1] == "look in b"
-    task = compose.look(project.root).state.tasks["1.1"]
+    task = look(project.root).state.tasks["1.1"]
     assert (len(task.attempts), task.attempts[0].sessions) == (1, 1), "the session was not ended for it"
     assert any("reached the running session" in note for note in task.notes)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import LIMITS
 
-from unstuck import compose
+from unstuck.compose.looking import look
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -15,7 +15,7 @@ BEFORE = LIMITS + "[approve]\nbefore = [{}]\n"
 
 
 def sessions(project: "Project") -> int:
-    tasks = compose.look(project.root).state.tasks.values()
+    tasks = look(project.root).state.tasks.values()
     return sum(attempt.sessions for task in tasks for attempt in task.attempts)
 
 

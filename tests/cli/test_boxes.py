@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import LIMITS
 
-from unstuck import compose
+from unstuck.compose.looking import look
+from unstuck.compose.opening import open_run
 from unstuck.diagnosis.kinds import KINDS
 from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
@@ -29,7 +30,7 @@ STANDARD = ("--profile", "standard")
 
 
 def state_of(project: "Project") -> RunState:
-    return compose.look(project.root).state
+    return look(project.root).state
 
 
 def brief_of(project: "Project", name: str) -> str:
@@ -156,14 +157,14 @@ def test_verification_gets_three_attempts_and_then_a_person(project: "Project") 
 QUOTA = "Claude AI usage limit reached|{at}"
 DIES_WAITING = """
     import os, signal, sys
-    from unstuck import compose
+    from unstuck.compose.opening import open_run
     from unstuck.testing import FakeClock
 
     class Doomed(FakeClock):
         def wait(self, seconds):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    compose.open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed(float(sys.argv[2]))).go()
+    open_run("tasks.md", agents=[sys.argv[1]], clock=Doomed(float(sys.argv[2]))).go()
 """
 
 
@@ -188,7 +189,7 @@ def test_a_quota_is_waited_for_over_the_supervisors_death_and_charges_nothing(pr
     assert waiting.wait_until is not None
     assert reset <= waiting.wait_until <= reset + 120
     clock = FakeClock(now + 60)
-    result = compose.open_run(project.root / "tasks.md", agents=[project.agent], cwd=project.root, clock=clock).go()
+    result = open_run(project.root / "tasks.md", agents=[project.agent], cwd=project.root, clock=clock).go()
     assert result.exit_code == 0, result
     assert waiting.wait_until <= clock.now() < waiting.wait_until + 60, "it went on at the time that was decided on"
     task = state_of(project).tasks["1.1"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from unstuck import compose
-from unstuck.state import RunState
+from unstuck.compose.looking import look
+from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from tests.project import Project, Told
@@ -410,7 +410,7 @@ def test_what_a_person_writes_while_the_run_works_is_kept_and_a_new_task_is_not_
 
 
 def state_of(project: "Project") -> RunState:
-    return compose.look(project.root).state
+    return look(project.root).state
 
 
 # --- changes that the agent asks for -----------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import Project, make_project
 
-from unstuck import compose
+from unstuck.compose.looking import look
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery
@@ -48,7 +48,7 @@ def landed(project: Project) -> list[str]:
 
 
 def sessions(project: Project) -> int:
-    tasks = compose.look(project.root).state.tasks.values()
+    tasks = look(project.root).state.tasks.values()
     return sum(attempt.sessions for task in tasks for attempt in task.attempts)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck import compose
+from unstuck.compose.looking import look
 from unstuck.decide.action import Escalate, Halt
 from unstuck.journal.event import Acted
 
@@ -36,7 +36,7 @@ def test_a_run_that_is_killed_again_and_again_halts_nowhere_and_does_every_task_
         killed += 1
     told = project.run("--parallel", "2")
     assert told.code == 0, told
-    view = compose.look(project.root)
+    view = look(project.root)
     assert sum("which died" in note for note in view.state.notes) >= min(killed, kills) // 2 > 1, "it was at work"
     acts = [entry.event.action for entry in view.entries if isinstance(entry.event, Acted)]
     assert not [action for action in acts if isinstance(action, Halt | Escalate)]

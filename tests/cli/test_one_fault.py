@@ -12,7 +12,8 @@ import pytest
 from tests.project import LIMITS
 from tests.sampling import some
 
-from unstuck import compose
+from unstuck.compose.looking import look
+from unstuck.compose.opening import open_run
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def refusing(project: "Project", code: int = 1, words: str = UNKNOWN_FLAG) -> tu
 
 
 def state_of(project: "Project") -> Any:
-    return compose.look(project.root).state
+    return look(project.root).state
 
 
 def sessions(project: "Project") -> int:
@@ -295,7 +296,7 @@ def outage(project: "Project", says: str, until: int) -> Path:
 
 def ran(project: "Project", *arguments: str) -> Any:
     clock = FakeClock(1_800_000_000.0)
-    run = compose.open_run(project.root / "tasks.md", agents=[project.agent, *arguments], cwd=project.root, clock=clock)
+    run = open_run(project.root / "tasks.md", agents=[project.agent, *arguments], cwd=project.root, clock=clock)
     return run.go(), clock.time - 1_800_000_000.0
 
 
@@ -312,7 +313,7 @@ def test_an_agent_that_the_machine_cannot_start_just_now_is_started_again(projec
                 super().wait(seconds)
 
         clock = Patient(1_800_000_000.0)
-        run = compose.open_run(project.root / "tasks.md", agents=[str(agent)], cwd=project.root, clock=clock)
+        run = open_run(project.root / "tasks.md", agents=[str(agent)], cwd=project.root, clock=clock)
         result = run.go()
     assert result.exit_code == 0, result
     assert [len(task.attempts) for task in state_of(project).tasks.values()] == [1], "nobody pays for it"

@@ -12,8 +12,8 @@ import pytest
 from tests.cli.phases import run, superplan, write
 from tests.project import SOURCE, make_project
 
-from unstuck.agents import asks, manifest
-from unstuck.agents.manifests import permission
+from unstuck.agents.claims import asks
+from unstuck.agents.manifests import manifest, permission
 from unstuck.agents.streams import gist
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck import compose
+from unstuck.compose.looking import look
 from unstuck.decide.experience import Experience, Tried, drawn
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def test_the_agent_that_landed_more_begins_the_next_run(project: "Project") -> N
     project.plan(("1.6", "Make 6", "test -f 6.txt"), name="more.md")
     told = project.unstuck("run", "more.md", *agents, "--order", "experience")
     assert told.code == 0, told
-    state = compose.look(project.root).state
+    state = look(project.root).state
     assert [attempt.agent for attempt in state.tasks["1.6"].attempts] == [project.agent], "no session for the idle one"
     assert any("is drawn by experience" in note and "landed 5 of 5" in note for note in state.notes)

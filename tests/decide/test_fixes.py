@@ -23,7 +23,8 @@ from unstuck.decide.fixes import (
 )
 from unstuck.decide.policy import Limits, limited, profile, profiles
 from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.plans import raw_fields, tasks_md
+from unstuck.plans import tasks_md
+from unstuck.plans.fields import raw_fields
 from unstuck.plans.plan import Plan, Task
 
 ORIGINAL = """\

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck import compose
+from unstuck.compose.looking import look
 from unstuck.decide.action import Escalate, Retry, Rollback, Switch
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
@@ -101,7 +101,7 @@ def test_a_run_uses_what_another_repository_taught_and_explain_shows_the_figures
     told = project.run()
     elsewhere.unlink()
     assert told.code == 0, told
-    first = compose.look(project.root).state.tasks["1.1"].attempts[0]
+    first = look(project.root).state.tasks["1.1"].attempts[0]
     assert first.decision is not None
     assert isinstance(first.decision.action, Rollback)
     story = project.ask("explain", "1.1").out

@@ -34,7 +34,8 @@ from unstuck.journal.event import (
     Verified,
 )
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import open_plan, tasks_md
+from unstuck.plans import tasks_md
+from unstuck.plans.plan_file import open_plan
 from unstuck.state.run_state import RunState, fold
 from unstuck.verdict import Verdict
 

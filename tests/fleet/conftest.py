@@ -24,8 +24,8 @@ psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip inst
 from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
 from tests.fleet.nursery import Member, Nursery, nursery  # noqa: E402
 
-from unstuck.fleet import PostgresJournal  # noqa: E402
-from unstuck.state import RunState, fold  # noqa: E402
+from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: E402
+from unstuck.state.run_state import RunState, fold  # noqa: E402
 
 GIT = shutil.which("git") or ""
 PATIENCE = 240.0

@@ -6,11 +6,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from unstuck import compose
-from unstuck.fleet import PostgresJournal
-from unstuck.git import find
-from unstuck.journal import Entry, Event
-from unstuck.process import host
+from unstuck.compose.opening import open_run
+from unstuck.fleet.postgres_journal import PostgresJournal
+from unstuck.git.repository import find
+from unstuck.journal.event import Entry, Event
+from unstuck.process.ancestry import host
 
 
 class DoomedLedger(PostgresJournal):
@@ -38,7 +38,7 @@ def main(store: str) -> int:
     repository = find(Path.cwd())
     project = min(repository.git("rev-list", "--max-parents=0", "HEAD").split())
     place = f"{host()} {repository.common_dir}"
-    run = compose.open_run("tasks.md", store=store, open_journal=lambda _path: DoomedLedger(store, project, place))
+    run = open_run("tasks.md", store=store, open_journal=lambda _path: DoomedLedger(store, project, place))
     return run.go().exit_code or 0
 
 

@@ -8,7 +8,7 @@ from tests.fleet.conftest import git
 from tests.patience import wait_until
 from tests.web.boards import browser, served
 
-from unstuck.fleet import Fleet
+from unstuck.fleet.roster import Fleet
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town

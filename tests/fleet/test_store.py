@@ -15,9 +15,11 @@ from tests.patience import wait_until
 from tests.project import Project
 
 from unstuck.errors import BadUsage, CannotWrite, Owned, OwnershipLost
-from unstuck.fleet import Enlisted, Fleet, Job, Jobs, Link, Offer, PostgresJournal
-from unstuck.fleet.postgres import PASSWORD, address
-from unstuck.journal import Noted, Request
+from unstuck.fleet.jobs import Enlisted, Job, Jobs, Offer
+from unstuck.fleet.postgres import PASSWORD, Link, address
+from unstuck.fleet.postgres_journal import PostgresJournal
+from unstuck.fleet.roster import Fleet
+from unstuck.journal.event import Noted, Request
 
 Staff = Callable[..., Enlisted]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from tests.nursery import serve
 
-from unstuck import compose
 from unstuck.cli import run_cli
+from unstuck.compose.opening import open_run
 from unstuck.journal.event import Entry, Event, Options
 from unstuck.journal.sqlite import SqliteJournal
 
@@ -73,7 +73,7 @@ def _doomed(plan: str, commit: Any) -> int:
     if " rename " in os.environ["DIE_AT"]:
         sys.addaudithook(Renames())
     options = Options(agents=(), commit=commit)
-    return compose.open_run(plan, options=options, open_journal=DoomedJournal).go().exit_code or 0
+    return open_run(plan, options=options, open_journal=DoomedJournal).go().exit_code or 0
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ import pytest
 from tests.project import LIMITS, Project
 
 from unstuck.config import NotifyConfig
-from unstuck.decide import Wait
-from unstuck.journal import Acted, AttemptStarted, Entry, Event, Options, RunStarted
-from unstuck.listeners import Notifier
-from unstuck.plans import Task
-from unstuck.process import LocalProcesses
-from unstuck.state import RunState, fold
+from unstuck.decide.action import Wait
+from unstuck.journal.event import Acted, AttemptStarted, Entry, Event, Options, RunStarted
+from unstuck.listeners.notifying import Notifier
+from unstuck.plans.plan import Task
+from unstuck.process.processes import LocalProcesses
+from unstuck.state.run_state import RunState, fold
 
 
 class Receiver(ThreadingHTTPServer):

@@ -3,7 +3,7 @@
 import json
 
 from unstuck import __version__
-from unstuck.tell import sarif_text
+from unstuck.tell.verdict_formats import sarif_text
 from unstuck.verdict import Remark
 
 REMARKS = (

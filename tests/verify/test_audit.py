@@ -6,7 +6,8 @@ import pytest
 from tests.sampling import some
 
 from unstuck.changes import Change
-from unstuck.verify.audit import accounted, audit, is_harmless
+from unstuck.verify.audit.auditing import accounted, audit
+from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.change import is_judge, part_of
 
 PY = """\

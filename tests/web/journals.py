@@ -5,11 +5,11 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unstuck.decide import Accept, Decision, Retry
-from unstuck.diagnosis import Failure, Kind
-from unstuck.files import journal_path
-from unstuck.git import find
-from unstuck.journal import (
+from unstuck.decide.action import Accept, Decision, Retry
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.files.storing import journal_path
+from unstuck.git.repository import find
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -20,12 +20,12 @@ from unstuck.journal import (
     RunStarted,
     SessionEnded,
     SessionStarted,
-    SqliteJournal,
     Verified,
     encode,
 )
+from unstuck.journal.sqlite import SqliteJournal
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from unstuck.agents.streams import gist
 from unstuck.config import AgentConfig, Config
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
-from unstuck.plans import Plan
+from unstuck.plans.plan import Plan
 from unstuck.ports import Agent, Assignment, Command, Dialogue
 
 

@@ -45,7 +45,7 @@ Examples:
 
 def sections() -> dict[str, dict[str, list[str]]]:
     """Return every command with its module, what it does, and how it is typed, in sections as people look for them."""
-    from unstuck.shipped import shipped_table  # noqa: PLC0415  # who only asks for the version needs none of it
+    from unstuck.shipped import shipped_table  # who only asks for the version needs none of it
 
     return shipped_table("commands")
 
@@ -94,7 +94,7 @@ class Commands(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete names without loading what they stand for."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415  # only when a shell asks
+        from click.shell_completion import CompletionItem  # only when a shell asks
 
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
@@ -110,7 +110,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when there is no such one."""
         if args and args[0] not in commands() and not args[0].startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
+            from difflib import get_close_matches  # only for a mistake
 
             near = get_close_matches(args[0], commands(), n=1)
             ctx.fail(
@@ -159,7 +159,7 @@ def run_cli(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  # the last resort: a fault of ours is told as one
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             return _told(unwritable(error.filename or "A file", error), arguments)
-        import traceback  # noqa: PLC0415  # only for a fault of ours
+        import traceback  # only for a fault of ours
 
         say(traceback.format_exc(), err=True)
         say(
@@ -185,10 +185,10 @@ def _fitting(hint: str, verb: str) -> str:
 
 
 def _is_begun() -> bool:
-    from unstuck import compose  # noqa: PLC0415  # only for a mistake
+    from unstuck.compose.looking import look  # only for a mistake
 
     try:
-        ended = compose.look(Path.cwd()).state.ended
+        ended = look(Path.cwd()).state.ended
     except (UnstuckError, OSError):
         return False
     return ended is None or ended.exit_code != 0

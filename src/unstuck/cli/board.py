@@ -21,13 +21,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from unstuck import compose
 from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
-from unstuck.compose import Watcher
-from unstuck.journal import AttemptStarted, Entry
-from unstuck.state import RunState, TaskState, blocked
-from unstuck.tell import WORDS, told
+from unstuck.compose.runs import Watcher
+from unstuck.journal.event import AttemptStarted, Entry
+from unstuck.state.run_state import RunState
+from unstuck.state.schedule import blocked
+from unstuck.state.task_state import TaskState
+from unstuck.tell.notices import told
+from unstuck.tell.report import WORDS
 from unstuck.text import visible, waits
 
 LAST_EVENTS = 3
@@ -193,8 +195,10 @@ class Attached(Board):
     """The board, with a task chosen and its story."""
 
     def __init__(self, cwd: Path, run: str) -> None:
+        from unstuck.compose.looking import Follower
+
         self._run = run
-        self._follower = compose.Follower(cwd)
+        self._follower = Follower(cwd)
         self._entries: list[Entry] = []
         self._chosen_task = ""
         self._story: list[str] | None = None
@@ -232,6 +236,8 @@ class Attached(Board):
                 self._activity(name, did)
 
     def _press(self, key: str) -> None:
+        from unstuck.compose.looking import tools_used
+
         page = max(1, self._console.size.height - AROUND_STORY)
         moves = {"up": -1, "down": 1, "page up": -page, "page down": page}
         if self._story is not None:
@@ -245,7 +251,7 @@ class Attached(Board):
             self._chosen_task = names[max(0, min(at + moves[key], len(names) - 1))]
         elif key == "enter" and self._chosen_task:
             view, name = self._follower.view(self._run, self._entries, self._state), self._chosen_task
-            self._story, self._top = visible(story(view, name, compose.tools_used(view, name))).splitlines(), 0
+            self._story, self._top = visible(story(view, name, tools_used(view, name))).splitlines(), 0
 
     def _draw(self) -> Any:
         if self._story is None:

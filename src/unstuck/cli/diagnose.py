@@ -11,7 +11,9 @@ from typing import Any, BinaryIO, NamedTuple
 import click
 
 from unstuck.cli import say, together
-from unstuck.diagnosis import KINDS, Evidence, Kind, as_json, guidance, open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.diagnosis.rulebook import as_json, guidance, open_rulebook
 from unstuck.errors import BadUsage
 
 HEAD, TAIL = 1 << 24, 3 << 24
@@ -141,7 +143,7 @@ def read_evidence(record: Any) -> Evidence:
 def signal_name(name: str) -> str:
     if not name.strip().isdigit():
         return name.strip().upper().removeprefix("SIG")
-    import signal  # noqa: PLC0415  # only for a number
+    import signal  # only for a number
 
     try:
         return signal.Signals(int(name)).name.removeprefix("SIG")
@@ -155,7 +157,7 @@ def signal_name(name: str) -> str:
 def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
     if classifier == "unstuck":
         return as_json(open_rulebook().diagnose(evidence), evidence)
-    from unstuck.diagnosis import auto_claude_type, forgekeeper_category  # noqa: PLC0415  # only on request
+    from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category  # only on request
 
     if classifier in {"auto-claude", "seed-002"}:
         return {"schema": 1, "failed": True, "type": auto_claude_type(f"{evidence.stdout}\n{evidence.stderr}")}

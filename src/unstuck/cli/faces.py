@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from unstuck import compose
 from unstuck.cli import render, run_option, say
 from unstuck.cli.render import Lines
 from unstuck.errors import BadUsage, Unavailable, with_extra
-from unstuck.hook import AGENTS, Edit, answer_event, carry_out, edits_to_install, edits_to_uninstall, wirings
-from unstuck.state import RunState
+from unstuck.hook.entry import answer_event
+from unstuck.hook.installing import AGENTS, Edit, carry_out, edits_to_install, edits_to_uninstall, wirings
+from unstuck.state.run_state import RunState
 from unstuck.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.fleet import Roster
+    from unstuck.fleet.roster import Roster
 
 TICK_SECONDS = 0.25
 Scope = Literal["user", "project"]
@@ -38,7 +38,7 @@ whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/ho
 def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     """Serve the board: runs live in the browser, with buttons for what waits for you."""
     with _extra("ui", "The board"):
-        from unstuck.web import serve_board  # noqa: PLC0415  # it need not be there
+        from unstuck.web.opened import serve_board  # it need not be there
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
     )
@@ -48,19 +48,23 @@ def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
 @run_option
 def board(*, run_id: str | None) -> None:
     """Attach to the latest run, or the one named, from any terminal; enter tells the story of a task."""
-    view = compose.look(Path.cwd(), run_id)
+    from unstuck.compose.looking import look
+
+    view = look(Path.cwd(), run_id)
     if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        from unstuck.cli.board import Attached  # noqa: PLC0415  # rich is heavy
+        from unstuck.cli.board import Attached  # rich is heavy
 
         Attached(Path.cwd(), view.run).watch()
     else:
         _follow_lines(view.run)
-    say(render.summary(compose.look(Path.cwd(), view.run).summary))
+    say(render.summary(look(Path.cwd(), view.run).summary))
 
 
 def _follow_lines(run: str) -> None:
     """Print a run's events as lines until its supervisor is gone: for who has no terminal to draw on."""
-    follower, state, lines = compose.Follower(Path.cwd()), RunState(), Lines()
+    from unstuck.compose.looking import Follower
+
+    follower, state, lines = Follower(Path.cwd()), RunState(), Lines()
     while True:
         owner = follower.owner(run)
         for entry in follower.news(run, state.seq):
@@ -82,7 +86,7 @@ def _follow_lines(run: str) -> None:
 def mcp(*, workspace: Path, profile: str) -> None:
     """Serve recovery tools on stdin and stdout; agents start this."""
     with _extra("mcp", "The MCP server"):
-        from unstuck.mcp import serve  # noqa: PLC0415  # it need not be there
+        from unstuck.mcp.offer import serve  # it need not be there
     serve(workspace.absolute(), profile)
 
 
@@ -168,8 +172,10 @@ MOST_COLUMNS = 160
 )
 def worker(store: str, *, repo: str, agents: tuple[str, ...], slots: int, labels: tuple[str, ...], lease: float) -> int:
     """Do the work of runs: take sessions that fit, and send the work back. SIGTERM lets what runs end first."""
+    from unstuck.compose.working import open_worker
+
     names = tuple(name.strip() for part in agents for name in part.split(",") if name.strip())
-    opened = compose.open_worker(
+    opened = open_worker(
         store=store,
         repo=repo,
         agents=names,
@@ -198,7 +204,9 @@ def worker(store: str, *, repo: str, agents: tuple[str, ...], slots: int, labels
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fleet(store: str | None, *, limits: tuple[str, ...], as_json: bool) -> int:
     """Say which workers there are, what they do, and when they were last heard of."""
-    opened = compose.open_fleet(Path.cwd(), store)
+    from unstuck.compose.working import open_fleet
+
+    opened = open_fleet(Path.cwd(), store)
     try:
         for limit in limits:
             opened.limit(*_limit(limit))

@@ -6,20 +6,25 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck import compose
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide import Policy, rungs_of
+from unstuck.decide.policy import Policy, rungs_of
 from unstuck.errors import BadUsage
-from unstuck.files import phase
-from unstuck.journal import Entry
-from unstuck.state import blocked, retell, stopping_point
-from unstuck.tell import WORDS, action_text, causes, escalation, lineage_text, page_of, vouched, weighed_text
+from unstuck.files.phase_file import phase
+from unstuck.journal.event import Entry
+from unstuck.state.past import retell, stopping_point
+from unstuck.state.schedule import blocked
+from unstuck.tell.asking import causes, escalation
+from unstuck.tell.event_lines import action_text, weighed_text
+from unstuck.tell.report import WORDS, lineage_text, page_of, vouched
 from unstuck.text import iso
+
+if TYPE_CHECKING:
+    from unstuck.compose.looking import View
 
 FOLLOW_SECONDS = 0.5
 WATCH_SECONDS = 1.0
@@ -31,9 +36,11 @@ WATCH_SECONDS = 1.0
 @json_option
 def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
+    from unstuck.compose.looking import look
+
     seen = None
     while True:
-        view = compose.look(Path.cwd(), run_id)
+        view = look(Path.cwd(), run_id)
         if view.state.seq != seen or sys.stdout.isatty():
             if watch and not as_json:
                 click.clear()  # nothing, where nobody looks at a screen
@@ -45,7 +52,7 @@ def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
         time.sleep(WATCH_SECONDS)
 
 
-def _status_text(view: compose.View) -> str:
+def _status_text(view: "View") -> str:
     lines = [render.summary(view.summary)]
     if (owner := view.owner) is not None:
         since = span(time.time() - owner.since)
@@ -55,7 +62,7 @@ def _status_text(view: compose.View) -> str:
     return "\n".join(lines)
 
 
-def _status_object(view: compose.View) -> dict[str, Any]:
+def _status_object(view: "View") -> dict[str, Any]:
     told, owner = view.summary, view.owner
     return {
         "schema": 1,
@@ -82,18 +89,20 @@ def _status_object(view: compose.View) -> dict[str, Any]:
 @json_option
 def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
-    view = compose.look(Path.cwd(), run_id)
+    from unstuck.compose.looking import brief_of, changed, look, tools_used
+
+    view = look(Path.cwd(), run_id)
     task = view.named(task)
     if brief:
-        say("\n".join(plain(line) for line in compose.brief_of(view, task).splitlines()))
+        say("\n".join(plain(line) for line in brief_of(view, task).splitlines()))
         return
     if patch:
-        _show_patch(compose.changed(view, task, None, stat=False))
+        _show_patch(changed(view, task, None, stat=False))
         return
     if as_json:
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
-    say(render.story(view, task, compose.tools_used(view, task)))
+    say(render.story(view, task, tools_used(view, task)))
 
 
 @click.command()
@@ -103,9 +112,11 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
 @run_option
 def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
-    view = compose.look(Path.cwd(), run_id)
+    from unstuck.compose.looking import changed, look
+
+    view = look(Path.cwd(), run_id)
     name = view.named(task)
-    if patch := compose.changed(view, name, attempt, stat=stat):
+    if patch := changed(view, name, attempt, stat=stat):
         _show_patch(patch)
     else:
         say(f"{f'Attempt {attempt} of task' if attempt else 'Task'} {name} changed nothing.", err=True)
@@ -121,7 +132,9 @@ def _show_patch(patch: str) -> None:
 @json_option
 def runs(*, as_json: bool) -> None:
     """List all runs of this repository: plan, how far each came, what it cost, and whether anybody works on it."""
-    views = compose.all_runs(Path.cwd())
+    from unstuck.compose.looking import all_runs
+
+    views = all_runs(Path.cwd())
     if as_json:
         say(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
         return
@@ -129,7 +142,7 @@ def runs(*, as_json: bool) -> None:
         say(render.run_line(view.summary, view.state, live=view.owner is not None))
 
 
-def _run_object(view: "compose.View") -> dict[str, Any]:
+def _run_object(view: "View") -> dict[str, Any]:
     started, result = view.state.started, view.summary
     return {
         "run": view.run,
@@ -151,14 +164,18 @@ def _run_object(view: "compose.View") -> dict[str, Any]:
 @json_option
 def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
+    from unstuck.compose.looking import entry_json
+
     for entry in _entries(run_id, follow=follow):
-        say(compose.entry_json(entry) if as_json else render.entry_line(entry))
+        say(entry_json(entry) if as_json else render.entry_line(entry))
 
 
 def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
-    view = compose.look(Path.cwd(), run_id)
+    from unstuck.compose.looking import Follower, look
+
+    view = look(Path.cwd(), run_id)
     yield from view.entries
-    state, follower = view.state, compose.Follower(Path.cwd())
+    state, follower = view.state, Follower(Path.cwd())
     while follow and (state.ended is None or follower.owner(view.run) is not None):
         time.sleep(FOLLOW_SECONDS)
         for entry in follower.news(view.run, state.seq):
@@ -175,7 +192,9 @@ compared_profile = click.option("--profile", "profile_name", metavar="NAME", hel
 @run_option
 def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
-    view = compose.look(Path.cwd(), run_id)
+    from unstuck.compose.looking import look
+
+    view = look(Path.cwd(), run_id)
     task = view.named(task)
     profiles = _profiles(profile_name)
     ours = view.state.started.options.profile if view.state.started else ""
@@ -206,8 +225,10 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
 @click.option("--profile", "profile_name", required=True, metavar="NAME", help="The profile to decide by.")
 def replay(run_id: str | None, *, profile_name: str) -> None:
     """Decide a run's decisions again under another profile; no agent is needed and nothing is changed."""
+    from unstuck.compose.looking import look
+
     profiles = _profiles(profile_name)
-    view = compose.look(Path.cwd(), run_id)
+    view = look(Path.cwd(), run_id)
     told = retell(view.entries, profiles[profile_name])
     different = [one for one in told if not one.same]
     say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
@@ -253,12 +274,14 @@ def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bo
 
     With --html the run is kept as one file that needs no network: for a pull request, or a mail.
     """
+    from unstuck.compose.looking import look
+
     if open_page and page is None:
         raise click.UsageError("--open goes with --html FILE.")
     if page is not None:
         _keep(page, run_id, open_page=open_page)
         return
-    view = compose.look(Path.cwd(), run_id)
+    view = look(Path.cwd(), run_id)
     if markdown:
         if task is not None:
             raise BadUsage("--md tells of the whole run.", hint="Leave the task out.")
@@ -297,24 +320,29 @@ def pr(*, draft_file: str | None, run_id: str | None) -> None:
 
     It is written into a file, and opened where `gh` is there and logged in and the branch is at origin.
     """
+    from unstuck.compose.looking import draft_request
+
     named = Path(draft_file) if draft_file else None
-    made = compose.draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
+    made = draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
     say(f"{made.title}\n\n{made.body}".rstrip())
     say(f"\nOpened: {made.address}" if made.address else f"\nWritten to {made.path}. {made.why}".rstrip(), err=True)
 
 
 def _profiles(named: str | None) -> dict[str, Policy]:
     """Return the profiles that hold here; refuse a name that is none of theirs."""
-    profiles = compose.profiles(Path.cwd())
+    from unstuck.compose import terms
+
+    profiles = terms.profiles(Path.cwd())
     if named is not None and named not in profiles:
         raise BadUsage(f"There is no profile {named!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     return profiles
 
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:
-    from unstuck.web import keep_page  # noqa: PLC0415  # only who keeps a page waits for it
+    from unstuck.compose.looking import look
+    from unstuck.web.keeping import keep_page  # only who keeps a page waits for it
 
-    size = keep_page(Path.cwd(), compose.look(Path.cwd(), run_id), page)
+    size = keep_page(Path.cwd(), look(Path.cwd(), run_id), page)
     say(f"Wrote {page}, {size / 1000:.0f} kB. It holds diffs and outputs: look before you send it.")
     if open_page:
         click.launch(str(page))

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from unstuck import compose
 from unstuck.cli import say
 from unstuck.errors import BadUsage
-from unstuck.journal import Acted, Entry, Operated, Verb
-from unstuck.tell import sentence
+from unstuck.journal.event import Acted, Entry, Operated, Verb
+from unstuck.tell.event_lines import sentence
 from unstuck.text import one_line
 
 task_argument = click.argument("task")
@@ -26,7 +25,9 @@ def _said(_context: click.Context, _parameter: click.Parameter, text: str) -> st
 @click.command()
 def stop() -> None:
     """Ask the running supervisor to stop: nothing new starts, running sessions get time to finish."""
-    view = compose.look(Path.cwd())
+    from unstuck.compose.looking import look
+
+    view = look(Path.cwd())
     if view.owner is None:
         say("No supervisor is running here.")
         return
@@ -69,7 +70,9 @@ def reset(task: str) -> None:
 @click.option("--because", required=True, callback=_said, help="Why its work is right; stands in the commit.")
 def accept(task: str, *, because: str) -> None:
     """Vouch for the work of TASK as it is shown; it lands when the run goes on."""
-    tree, lines = compose.waiting_work(Path.cwd(), task)
+    from unstuck.compose.looking import waiting_work
+
+    tree, lines = waiting_work(Path.cwd(), task)
     for line in lines:
         say(one_line(line, LONGEST))
     _ask("accept", task, because, tree, done=f"The work of task {task} will land; go on with: unstuck resume")
@@ -88,10 +91,12 @@ def approve(task: str | None) -> None:
 @click.option("--to", "commit", help="A commit of the run's branch.")
 def rollback(task: str | None, *, commit: str | None) -> None:
     """Move the run's branch back to before TASK landed, or to a commit. `unstuck undo` takes it back."""
+    from unstuck.compose.looking import before_landing, commit_of_run
+
     if (task is None) == (commit is None):
         raise click.UsageError("Give either a TASK or --to COMMIT.")
     cwd = Path.cwd()
-    target = compose.before_landing(cwd, task) if task is not None else compose.commit_of_run(cwd, commit or "")
+    target = before_landing(cwd, task) if task is not None else commit_of_run(cwd, commit or "")
     done = f"The run's branch is at {target[:12]}; tasks that landed after it are open again."
     _ask("rollback", None, target, done=f"{done} `unstuck undo` takes this back.")
 
@@ -107,7 +112,9 @@ def undo(event: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(*, dry_run: bool) -> None:
     """Remove worktrees, branches and snapshots of ended runs, but only what is clean, merged and unused."""
-    for line in compose.prune(Path.cwd(), dry_run=dry_run):
+    from unstuck.compose import looking
+
+    for line in looking.prune(Path.cwd(), dry_run=dry_run):
         say(line)
 
 
@@ -131,9 +138,12 @@ def _ask(
     *,
     done: str | Callable[[Operated, Sequence[Entry]], str],
 ) -> None:
-    view = compose.look(Path.cwd())
+    from unstuck.compose.looking import look
+    from unstuck.compose.opening import reopen_run
+
+    view = look(Path.cwd())
     task = view.named(task) if task is not None else None
-    answer = compose.reopen_run(view.run).operate(verb, task=task, text=text, shown=shown)
+    answer = reopen_run(view.run).operate(verb, task=task, text=text, shown=shown)
     if answer is None:
         say(
             f"Left for the running supervisor (pid {view.owner.pid if view.owner else '?'}); watch with: unstuck log -f"

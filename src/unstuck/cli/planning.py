@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck import compose, tell
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans import NOT_TEXT, Plan, Problem, Task, check, execution
+from unstuck.plans.plan import Plan, Problem, Task, check, execution
+from unstuck.plans.tasks_md import NOT_TEXT
 from unstuck.text import counted
 from unstuck.verdict import Check
 
 if TYPE_CHECKING:
-    from unstuck.kit import Stopper
-    from unstuck.plans import Proposal
+    from unstuck.compose.drafting import Draft, Drafting
+    from unstuck.kit.parts import Stopper
+    from unstuck.plans.review import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {
     "red": ("✔", "green", "red on HEAD, as new work must be"),
@@ -43,16 +44,21 @@ def plan(
     path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
 ) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
+    from unstuck.compose import terms
+    from unstuck.compose.terms import read_plan
+
     if repair:
         return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
-    document = compose.read_plan(path, plan_format=plan_format)
-    found, gates = check(document), compose.gates(Path.cwd(), document.gates)
+    document = read_plan(path, plan_format=plan_format)
+    found, gates = check(document), terms.gates(Path.cwd(), document.gates)
     if as_json:
         say(json.dumps(_plan_object(document, gates, found)))
     if found:
         readable = not any(NOT_TEXT in one.message for one in document.problems)
         mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
-        raise InvalidPlan(tell.not_runnable(document, found), hint=f"{mend}Nothing was started.")
+        from unstuck.tell.notices import not_runnable
+
+        raise InvalidPlan(not_runnable(document, found), hint=f"{mend}Nothing was started.")
     if not as_json:
         say(plan_lines(document, gates))
     return None
@@ -91,16 +97,18 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     Every check it proposes is listed for your yes, then run on HEAD, where it must be red, or be called a guard. What is
     wrong is handed back, in three rounds at most. Exit code 3: the plan is written, and its checks wait for your yes.
     """
+    from unstuck.compose.drafting import difference, keep_patch, marked_text, put_plan
+
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
     wanted = _wanted(goal)
     with ending_on_interrupt() as stopper:
         made = _drafting(output, plan_format, agent, stopper, yes=yes).write(wanted)
     if made.problems:
-        kept = compose.keep_patch(Path.cwd(), str(output), compose.difference("", made, str(output)))
+        kept = keep_patch(Path.cwd(), str(output), difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
-    text = made.text if made.approved else compose.marked_text(Path.cwd(), made)
-    compose.put_plan(output, text)
+    text = made.text if made.approved else marked_text(Path.cwd(), made)
+    put_plan(output, text)
     _tell_draft(made, str(output), as_json=as_json)
     if made.approved:
         say(f"Wrote {output}. Nothing of it was started. Next: unstuck run {output}", err=True)
@@ -114,7 +122,7 @@ def _started(plan: Path, agent: str | None) -> int:
     """Run the plan, if a person at a terminal wants that now."""
     if not (_at_terminal() and click.confirm("Start it now?", err=True)):
         return 0
-    from unstuck.cli.run import run  # noqa: PLC0415  # only for a yes
+    from unstuck.cli.run import run  # only for a yes
 
     code: int = click.get_current_context().invoke(run, plan=plan, agents=(agent,) if agent else ())
     return code
@@ -126,33 +134,35 @@ def _at_terminal() -> bool:
 
 def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
     """Let an agent mend a plan; a person sees the change before it replaces the file."""
-    there = compose.existing_plan(path, plan_format)
+    from unstuck.compose.drafting import difference, existing_plan, keep_patch, put_plan
+
+    there = existing_plan(path, plan_format)
     if there.sound:
         say(f"{path} is a sound plan: nothing to repair.", err=True)
         return 0
     with ending_on_interrupt() as stopper:
         made = _drafting(there.path, there.format, agent, stopper, yes=yes).repair(there.text, there.own)
-    patch = compose.difference(there.text, made, str(path))
+    patch = difference(there.text, made, str(path))
     if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
-        kept = compose.keep_patch(Path.cwd(), path.name, patch)
+        kept = keep_patch(Path.cwd(), path.name, patch)
         if made.problems:
             return _refused(made, kept, as_json=as_json)
         _tell_draft(made, str(path), as_json=as_json)
         say(f"{path} is as it was: nobody has said yes. What would change is in {kept}", err=True)
         return WAITS_FOR_A_PERSON
-    compose.put_plan(there.path, made.text)
+    put_plan(there.path, made.text)
     _tell_draft(made, str(path), as_json=as_json)
     say(f"Repaired {path}. Nothing of it was started. Next: unstuck run {path}", err=True)
     return 0
 
 
-def _drafting(
-    output: Path, plan_format: str, agent: str | None, stopper: "Stopper", *, yes: bool
-) -> "compose.Drafting":
+def _drafting(output: Path, plan_format: str, agent: str | None, stopper: "Stopper", *, yes: bool) -> "Drafting":
+    from unstuck.compose.drafting import Drafting, place_of
+
     cwd = Path.cwd()
-    return compose.Drafting(
+    return Drafting(
         cwd=cwd,
-        file=compose.place_of(cwd, output),
+        file=place_of(cwd, output),
         format=plan_format,
         agents=(agent,) if agent else (),
         stopper=stopper,
@@ -163,7 +173,9 @@ def _drafting(
 
 def _wanted(goal: str) -> str:
     """Return the goal: what stands in a file of that name, on standard input, or the words themselves."""
-    found = sys.stdin.read() if goal == "-" else compose.goal_in(goal)
+    from unstuck.compose.drafting import goal_in
+
+    found = sys.stdin.read() if goal == "-" else goal_in(goal)
     text = goal if found is None else found
     if not text.strip():
         raise BadUsage("There is no goal to make a plan for.", hint="Say in a sentence what should be true afterwards.")
@@ -196,7 +208,7 @@ def _may_replace(patch: str, path: Path, *, yes: bool) -> bool:
     return _at_terminal() and click.confirm(f"Change {path} like this?", err=True)
 
 
-def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
+def _refused(made: "Draft", kept: Path, *, as_json: bool) -> int:
     """Say what is still wrong after the last round; the draft is kept as a patch, which nobody runs by mistake."""
     if as_json:
         say(json.dumps(_draft_object(made, None)))
@@ -209,11 +221,13 @@ def _refused(made: "compose.Draft", kept: Path, *, as_json: bool) -> int:
     )
 
 
-def _tell_draft(made: "compose.Draft", path: str, *, as_json: bool) -> None:
+def _tell_draft(made: "Draft", path: str, *, as_json: bool) -> None:
+    from unstuck.compose import terms
+
     if as_json:
         say(json.dumps(_draft_object(made, path)))
         return
-    say(plan_lines(made.plan, compose.gates(Path.cwd(), made.plan.gates)))
+    say(plan_lines(made.plan, terms.gates(Path.cwd(), made.plan.gates)))
     if made.proofs:
         say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
     for proof in made.proofs:
@@ -221,7 +235,7 @@ def _tell_draft(made: "compose.Draft", path: str, *, as_json: bool) -> None:
         say(f"  {click.style(mark, fg=colour)} {proof.task}  {plain(proof.command)}  ({words})")
 
 
-def _draft_object(made: "compose.Draft", path: str | None) -> dict[str, Any]:
+def _draft_object(made: "Draft", path: str | None) -> dict[str, Any]:
     return {
         "schema": 1,
         "path": path,

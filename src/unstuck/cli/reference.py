@@ -5,17 +5,19 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from click.shell_completion import get_completion_class
 
-from unstuck import compose
 from unstuck.cli import COMPLETE, json_option, say
 from unstuck.cli.fitting import cut
 from unstuck.config_file import meanings
 from unstuck.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
+
+if TYPE_CHECKING:
+    from unstuck.compose.terms import Setting
 
 Shell = Literal["bash", "zsh", "fish"]
 TITLE_CHARS = 60
@@ -47,7 +49,7 @@ def docs(page: str | None, *, schema: str | None) -> None:
 
 def _named(name: str, known: dict[str, str], noun: str) -> str:
     if name not in known:
-        from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
+        from difflib import get_close_matches  # only for a mistake
 
         near = get_close_matches(name, known, n=1)
         meant = f"Did you mean {near[0]!r}? " if near else ""
@@ -61,10 +63,13 @@ def _named(name: str, known: dict[str, str], noun: str) -> str:
 @json_option
 def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     """Print every key with its value, where that comes from, and its default; with KEY also what it means."""
+    from unstuck.compose import terms
+    from unstuck.compose.terms import DEFAULT, config_schema
+
     if schema:
-        say(json.dumps(compose.config_schema(), indent=2))
+        say(json.dumps(config_schema(), indent=2))
         return
-    settings, refused = compose.settings(Path.cwd())
+    settings, refused = terms.settings(Path.cwd())
     found = [one for one in settings if key is None or f"{one.key}.".startswith(f"{key}.")]
     if refused is not None and (as_json or not found):
         raise refused
@@ -77,7 +82,7 @@ def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     written = [f"{one.key} = {_value(one.value)}" for one in found]
     longest = min(max(map(len, written)), WIDEST)
     for one, line in zip(found, written, strict=True):
-        default = "" if one.source == compose.DEFAULT else f"; default {_value(one.default)}"
+        default = "" if one.source == DEFAULT else f"; default {_value(one.default)}"
         say(f"{line:<{longest}}  # {one.source}{default}")
         if meaning := known.get(one.key, ""):
             say(f"    {meaning}")
@@ -85,7 +90,7 @@ def config(key: str | None, *, schema: bool, as_json: bool) -> None:
         raise refused
 
 
-def _object(one: compose.Setting, known: Any) -> dict[str, Any]:
+def _object(one: "Setting", known: Any) -> dict[str, Any]:
     meaning = known.get(one.key) or known.get(one.key.partition(".")[0], "")
     return {"value": one.value, "default": one.default, "source": one.source, "meaning": meaning}
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck import compose, remedies
 from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
-from unstuck.compose import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
-from unstuck.diagnosis import Diagnosis
+from unstuck.compose.remedying import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
+from unstuck.diagnosis.judging import Diagnosis
 from unstuck.errors import BadUsage
-from unstuck.remedies import RISKS, Call, Plan, Risk, TaskType, plan_json
+from unstuck.remedies.chain import RISKS, Risk, TaskType
+from unstuck.remedies.recovery_plan import Plan, plan_json
+from unstuck.remedies.situation import Call
 from unstuck.text import counted, one_line
 
 if TYPE_CHECKING:
-    from unstuck.remedies import Walked
+    from unstuck.remedies.performing import Walked
 
 
 MARKS = {"worked": "✔", "failed": "✘", "not_run": "·"}
@@ -144,7 +145,9 @@ def _schema(text: str | None, what: str = "schema") -> Any:
 
 
 def _run(planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    walked, noted = compose.practise(planner, plan, found, allow)
+    from unstuck.compose.remedy_runs import practise, result_json
+
+    walked, noted = practise(planner, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
     if as_object:
         names = ("strategy", "result", "because", "steps")
@@ -154,7 +157,7 @@ def _run(planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | Non
         answer = {
             **plan_json(plan),
             "recovered": walked.recovered_by,
-            "result": compose.result_json(walked),
+            "result": result_json(walked),
             "tried": tried,
         }
         say(json.dumps(answer, ensure_ascii=False))
@@ -211,8 +214,10 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
 
 
 def _whys(planner: RemedyPlanner, found: Diagnosis, call: Call, *, as_object: bool) -> int:
+    from unstuck.remedies import whys
+
     situation = planner.situation(found, call, None)
-    causes, end = remedies.causes(situation, found.evidence.exit_code)
+    causes, end = whys.causes(situation, found.evidence.exit_code)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
         answer = {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}
@@ -269,21 +274,30 @@ def experience(  # the options of one command
     cost: float,
 ) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
+    from unstuck.compose.learned import (
+        experience_lines,
+        experience_rows,
+        export_experience,
+        forget_experience,
+        import_experience,
+    )
+    from unstuck.compose.remedy_runs import report
+
     if sum(map(bool, (export_to, import_from, reset, strategy))) > 1:
         raise BadUsage("--export, --import, --reset and --report exclude one another.", hint="Give one of them.")
     cwd = Path.cwd()
     if strategy:
         if worked is None:
             raise BadUsage("Nobody said how it went.", hint="Add --worked or --failed.")
-        compose.report(category, strategy, worked=worked, tool=tool, seconds=seconds, cost=cost, cwd=cwd)
+        report(category, strategy, worked=worked, tool=tool, seconds=seconds, cost=cost, cwd=cwd)
         say(f"Kept: {strategy} {'worked' if worked else 'failed'}.")
     elif export_to:
-        compose.export_experience(cwd, export_to, say)
+        export_experience(cwd, export_to, say)
     elif import_from:
         with opened(import_from) as stream:
-            say(compose.import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
+            say(import_experience(cwd, read_output(stream).decode(errors="replace"), import_from))
     elif reset:
-        say(compose.forget_experience(cwd))
+        say(forget_experience(cwd))
     else:
-        table = compose.experience_rows(cwd)
-        say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(compose.experience_lines(table)))
+        table = experience_rows(cwd)
+        say(json.dumps(table, ensure_ascii=False) if as_object else "\n".join(experience_lines(table)))

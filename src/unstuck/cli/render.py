@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from unstuck import compose, tell
 from unstuck.cli import say
 from unstuck.cli.fitting import (
     COMMAND,
@@ -27,12 +27,18 @@ from unstuck.cli.fitting import (
     span,
     width,
 )
-from unstuck.compose import Used, View
-from unstuck.diagnosis import Kind
-from unstuck.journal import Classified, Entry, SessionStarted
-from unstuck.state import AttemptState, RunState
-from unstuck.tell import WORDS, Row, Summary, adds, lineage_text, question, sentence, vouched
+from unstuck.compose.looking import Used, View
+from unstuck.diagnosis.kinds import Kind
+from unstuck.journal.event import Classified, Entry, SessionStarted
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import AttemptState
+from unstuck.tell.asking import adds, question
+from unstuck.tell.event_lines import sentence
+from unstuck.tell.report import WORDS, Row, Summary, lineage_text, vouched
 from unstuck.text import counted
+
+if TYPE_CHECKING:
+    from unstuck.compose.runs import Watcher
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -192,8 +198,10 @@ class Lines(AbstractContextManager["Lines"]):
         """Leave what is printed."""
 
     @property
-    def watcher(self) -> "compose.Watcher":  # who only looks at a run loads none
-        return compose.Watcher() if self._quiet else compose.Watcher(entry=self._entry)
+    def watcher(self) -> "Watcher":  # who only looks at a run loads none
+        from unstuck.compose.runs import Watcher
+
+        return Watcher() if self._quiet else Watcher(entry=self._entry)
 
     def say(self, text: str) -> None:
         """Print a message beside the progress."""
@@ -201,9 +209,11 @@ class Lines(AbstractContextManager["Lines"]):
             say(text, err=True)
 
     def _entry(self, entry: Entry, state: RunState) -> None:
+        from unstuck.tell import notices
+
         if tells(entry):
             self.say(entry_line(entry))
-        if block := tell.told(entry, state):
+        if block := notices.told(entry, state):
             self.say(f"\n{block}\n")
 
 

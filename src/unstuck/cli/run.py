@@ -14,21 +14,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from unstuck import compose
 from unstuck.cli import say, together
 from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
 from unstuck.errors import BadUsage
-from unstuck.files import RECOVERY
-from unstuck.journal import Entry, Options, RunResumed
-from unstuck.state import RunState
-from unstuck.tell import Summary, fresh_start, run_object
+from unstuck.files.smart_ralph import RECOVERY
+from unstuck.journal.event import Entry, Options, RunResumed
+from unstuck.state.run_state import RunState
+from unstuck.tell.notices import fresh_start
+from unstuck.tell.report import Summary, run_object
+
+if TYPE_CHECKING:
+    from unstuck.compose.runs import Run, Watcher
 
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
@@ -141,6 +144,8 @@ def run(
     fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
+    from unstuck.compose.opening import open_run
+
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other.")
     if recovery_mode and profile not in (None, RECOVERY):
@@ -148,7 +153,7 @@ def run(
     options = Options(agents=(), cache=not no_cache, **wanted)
     asked = replace(options, parallel=parallel or 0, profile=RECOVERY if recovery_mode else profile or "")
     with _progress(quiet=quiet) as progress:
-        opened = compose.open_run(
+        opened = open_run(
             plan,
             agents=agents,
             options=options,
@@ -188,14 +193,19 @@ def go(
     quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
+    from unstuck.compose.opening import open_goal
+    from unstuck.compose.proving import try_what_fits
+    from unstuck.compose.runs import Watcher
+    from unstuck.compose.terms import gates
+
     if not all(check.strip() for check in checks):
         raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
     with ending_on_interrupt() as stopper:
-        for note in compose.try_what_fits(Path.cwd(), stopper, compose.Watcher().activity if quiet else show_step):
+        for note in try_what_fits(Path.cwd(), stopper, Watcher().activity if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
-        opened = compose.open_goal(
+        opened = open_goal(
             goal,
             checks=checks,
             agents=agents,
@@ -203,7 +213,7 @@ def go(
             profile=profile,
             watcher=_telling_what_is_not_taken(replace(options, profile=profile or ""), progress),
         )
-        if not checks and not compose.gates(Path.cwd()):
+        if not checks and not gates(Path.cwd()):
             progress.say(UNCHECKED)
         _tell_what_to_know(opened, progress)
         with _signals(opened, progress):
@@ -219,8 +229,10 @@ def go(
 @shown
 def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet: bool) -> int:
     """Go on with the latest run, or the one named. Stuck tasks may be tried as often again."""
+    from unstuck.compose.opening import reopen_run
+
     with _progress(quiet=quiet) as progress:
-        opened = compose.reopen_run(run_id, watcher=progress.watcher, budget_usd=budget_usd)
+        opened = reopen_run(run_id, watcher=progress.watcher, budget_usd=budget_usd)
         with _signals(opened, progress):
             result = opened.go()
     return _told(opened, result, as_json=as_json)
@@ -230,10 +242,12 @@ def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
+    from unstuck.compose.opening import open_run
+
     with _scratch(keep) as root:
         say(OPENING.format(root=root), err=True)
         with Lines() as progress:  # a story stays on the screen
-            opened = compose.open_run(root / "tasks.md", cwd=root, watcher=progress.watcher)
+            opened = open_run(root / "tasks.md", cwd=root, watcher=progress.watcher)
             with _signals(opened, progress):
                 result = opened.go()
         say(summary(result))
@@ -241,7 +255,7 @@ def demo(keep: Path | None) -> int:
         return result.exit_code or 0
 
 
-def _telling_what_is_not_taken(asked: Options, progress: Lines) -> compose.Watcher:
+def _telling_what_is_not_taken(asked: Options, progress: Lines) -> "Watcher":
     """Watch for a run that goes on: it does so with the options that it began with, and other ones should not vanish."""
     context = click.get_current_context()
     given = [name for name in STORED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
@@ -261,13 +275,13 @@ def _telling_what_is_not_taken(asked: Options, progress: Lines) -> compose.Watch
 def _progress(*, quiet: bool) -> Lines:
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return Lines(quiet=quiet)
-    from unstuck.cli.board import Board  # noqa: PLC0415  # rich is heavy
+    from unstuck.cli.board import Board  # rich is heavy
 
     return Board()
 
 
 @contextmanager
-def _signals(opened: compose.Run, progress: Lines) -> Iterator[None]:
+def _signals(opened: "Run", progress: Lines) -> Iterator[None]:
     """Stop the run politely on the first Ctrl-C, SIGTERM or closed terminal, at once on the second."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
@@ -300,7 +314,7 @@ def _leave_the_terminal() -> None:
     os.close(nowhere)
 
 
-def _tell_what_to_know(opened: compose.Run, progress: Lines) -> None:
+def _tell_what_to_know(opened: "Run", progress: Lines) -> None:
     """Say what a careful reader would ask about the plan, and what the run does not see."""
     concerns = opened.concerns()
     for one in concerns[:SHOWN_CONCERNS]:
@@ -312,7 +326,7 @@ def _tell_what_to_know(opened: compose.Run, progress: Lines) -> None:
         progress.say(f"Uncommitted and not used by the run, which starts from HEAD: {first_few(files)}")
 
 
-def _told(opened: compose.Run, result: Summary, *, as_json: bool) -> int:
+def _told(opened: "Run", result: Summary, *, as_json: bool) -> int:
     code = result.exit_code or 0
     say(json.dumps(run_object(opened.state, code)) if as_json else summary(result))
     return code
@@ -336,7 +350,9 @@ def _closing(root: Path, *, kept: bool) -> str:
 
 
 def _made(root: Path) -> Path:
-    compose.require_git()
+    from unstuck.compose.proving import begin_repository, require_git
+
+    require_git()
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -344,5 +360,5 @@ def _made(root: Path) -> Path:
             f"{root} cannot be made: {error.strerror}.", hint="Name a folder that you may write to."
         ) from error
     shutil.copytree(STORY / "project", root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    compose.begin_repository(root, "You", "A cart that can be filled")
+    begin_repository(root, "You", "A cart that can be filled")
     return root

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step
 from unstuck.text import one_line
@@ -21,9 +20,11 @@ SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 @click.option("--no-run", is_flag=True, help="Write what fits without setting anything up or running it.")
 def init(*, force: bool, no_run: bool) -> None:
     """Write unstuck.toml: the set-up and the checks that fit this repository, each run on HEAD in a slot of its own."""
+    from unstuck.compose.proving import write_first_config
+
     seen = None if no_run else show_step
     with ending_on_interrupt() as stopper:
-        written = compose.write_first_config(Path.cwd(), force=force, stopper=stopper, seen=seen)
+        written = write_first_config(Path.cwd(), force=force, stopper=stopper, seen=seen)
     say(written.text)
     for note in written.notes:
         say(f"Note: {plain(note)}", err=True)
@@ -36,8 +37,10 @@ def init(*, force: bool, no_run: bool) -> None:
 @click.option("--no-run", is_flag=True, help="Set no slot up to look where the checks run.")
 def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
+    from unstuck.compose.doctor import examine
+
     with ending_on_interrupt() as stopper:
-        findings = compose.examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
+        findings = examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
     if as_json:
         say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:
@@ -54,9 +57,11 @@ def doctor(*, as_json: bool, no_run: bool) -> int:
 @click.pass_context
 def agents(ctx: click.Context, *, as_json: bool) -> None:
     """List the coding agents that unstuck knows: found on PATH, version, signs of a login."""
+    from unstuck.compose.proving import known_agents
+
     if ctx.invoked_subcommand is not None:
         return
-    found = compose.known_agents(Path.cwd())
+    found = known_agents(Path.cwd())
     if as_json:
         say(json.dumps({"schema": 1, "agents": [one.as_json() for one in found]}))
         return
@@ -76,7 +81,9 @@ def agents(ctx: click.Context, *, as_json: bool) -> None:
 @json_option
 def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, as_json: bool) -> None:
     """Say how a recorded session of agent NAME ended: FILE is what it printed on stdout."""
-    told = compose.read_session(Path.cwd(), name, file, stderr, exit_code)
+    from unstuck.compose.proving import read_session
+
+    told = read_session(Path.cwd(), name, file, stderr, exit_code)
     if as_json:
         say(json.dumps(told, ensure_ascii=False))
         return
@@ -94,7 +101,9 @@ def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, a
 @json_option
 def check(name: str, *, as_json: bool) -> int:
     """Let agent NAME do one small task in a scratch repository; exit code 1 if it did not. It costs what the agent costs."""
-    found = compose.check_agent(Path.cwd(), name)
+    from unstuck.compose.proving import check_agent
+
+    found = check_agent(Path.cwd(), name)
     if as_json:
         say(json.dumps({"schema": 1, **asdict(found)}))
     else:

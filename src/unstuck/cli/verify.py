@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from unstuck import compose
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span
-from unstuck.files import check_object
+from unstuck.files.phase_file import check_object
 from unstuck.verdict import CheckResult, Verdict
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -40,8 +39,10 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
+    from unstuck.compose.by_hand import verify_by_hand, write_findings
+
     with ending_on_interrupt() as stopper:
-        done = compose.verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
+        done = verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
     verdict = done.verdict
     if as_json:
         told = {"what": done.what, **_object(verdict), "uncommitted": [*map(plain, done.unseen)]}
@@ -53,7 +54,7 @@ def verify(
             f"Not looked at, because no commit holds it: {first_few(done.unseen)}. Commit it, and verify again.",
             err=True,
         )
-    compose.write_findings(verdict, done.what, sarif=sarif, junit=junit)
+    write_findings(verdict, done.what, sarif=sarif, junit=junit)
     return EXITS[verdict.status]
 
 

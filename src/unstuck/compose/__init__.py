@@ -1,5 +1,1 @@
 """The one composition root: the ports filled with the edges of this machine, and what faces and the library call."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

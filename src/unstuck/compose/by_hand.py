@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents import agent
+from unstuck.agents.crew import agent
 from unstuck.compose.looking import look
 from unstuck.compose.opening import GoalFile, plan_of
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
@@ -16,23 +16,31 @@ from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.decide import Experience, profile
-from unstuck.diagnosis import open_rulebook
+from unstuck.decide.experience import Experience
+from unstuck.decide.policy import profile
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.files import claimed
-from unstuck.git import GitWorkspace, Repository, find
-from unstuck.journal import GOAL, Entry, Event
-from unstuck.kit import Interrupted, Kit, Layout, Memory, NoMemory, Recorder, Stopper, open_memory, timed
-from unstuck.line import Here
+from unstuck.files.storing import claimed
+from unstuck.git.repository import Repository, find
+from unstuck.git.workspace import GitWorkspace
+from unstuck.journal.event import GOAL, Entry, Event
+from unstuck.kit.check_memory import Memory, NoMemory, open_memory
+from unstuck.kit.parts import Interrupted, Kit, Layout, Stopper, timed
+from unstuck.kit.recorder import Recorder
+from unstuck.line.here import Here
 from unstuck.orders import Subject
-from unstuck.plans import Task
-from unstuck.process import DiskFiles, LocalProcesses, SystemClock, put
-from unstuck.secrets import redactor
-from unstuck.state import RunState, TaskState
-from unstuck.tell import junit as junit_text
-from unstuck.tell import sarif_text
+from unstuck.plans.plan import Task
+from unstuck.process.ancestry import SystemClock
+from unstuck.process.processes import LocalProcesses
+from unstuck.process.rewriting import DiskFiles, put
+from unstuck.secrets.redact import redactor
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import TaskState
+from unstuck.tell.verdict_formats import junit as junit_text
+from unstuck.tell.verdict_formats import sarif_text
 from unstuck.verdict import Check, Verdict
-from unstuck.verify import NotSetUp, Site, examine
+from unstuck.verify.checks import NotSetUp, Site
+from unstuck.verify.examining import examine
 
 FIRST_SLOT, SLOTS = 900, 8
 """Worktrees of their own, so that a run beside it is not disturbed."""

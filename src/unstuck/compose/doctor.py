@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents import agent, agents_on_path, without_login
+from unstuck.agents.crew import agent, without_login
+from unstuck.agents.manifests import agents_on_path
 from unstuck.compose.by_hand import first_checking_slot, kit_aside
 from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
@@ -22,13 +23,19 @@ from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import has_config, read_config
 from unstuck.errors import CannotWrite, GitFailed, UnstuckError
-from unstuck.files import journal_path
-from unstuck.git import BRANCHES, SNAPSHOTS, Repository, find, git_processes, slots_folder, traps
-from unstuck.kit import Interrupted, Kit, Stopper
-from unstuck.process import inside, trouble
+from unstuck.files.storing import journal_path
+from unstuck.git.command import git_processes
+from unstuck.git.placing import traps
+from unstuck.git.pruning import BRANCHES, SNAPSHOTS
+from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.kit.parts import Interrupted, Kit, Stopper
+from unstuck.process.ancestry import inside
+from unstuck.process.sandbox import trouble
 from unstuck.text import counted, one_line
-from unstuck.tools import BUILTINS, ci_commands, detect, drifted, parts, way_around, words
-from unstuck.verify import NotSetUp, Site
+from unstuck.tools.detecting import detect, way_around
+from unstuck.tools.shell import BUILTINS, parts, words
+from unstuck.tools.workflows import ci_commands, drifted
+from unstuck.verify.checks import NotSetUp, Site
 
 NAME = "doctor"
 """The name of the log."""

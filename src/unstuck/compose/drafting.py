@@ -10,27 +10,34 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unstuck import plans
-from unstuck.agents import first_found, no_agent
+from unstuck.agents.crew import first_found, no_agent
 from unstuck.compose.by_hand import free_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
-from unstuck.diagnosis import Evidence, Kind
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import Kind
 from unstuck.errors import BadUsage, CannotWrite, Unavailable
-from unstuck.git import find
-from unstuck.kit import Interrupted, Kit, Stopper, open_memory, timed
-from unstuck.line import Here
+from unstuck.git.repository import find
+from unstuck.kit.check_memory import open_memory
+from unstuck.kit.parts import Interrupted, Kit, Stopper, timed
+from unstuck.line.here import Here
 from unstuck.orders import SessionOrder
 from unstuck.outcome import Outcome
+from unstuck.plans.review import Proposal
 from unstuck.ports import TimeLimits
-from unstuck.process import LARGEST, load, put, rewrite
-from unstuck.tell import draft_brief, repair_brief, shapes
+from unstuck.process.rewriting import LARGEST, load, put, rewrite
+from unstuck.tell.briefs import draft_brief, repair_brief, shapes
 from unstuck.text import one_line, visible
 from unstuck.verdict import CheckResult
-from unstuck.verify import Site, check_on, diagnosed
+from unstuck.verify.checks import Site, check_on, diagnosed
+
+if TYPE_CHECKING:
+    from unstuck.plans.plan import Plan, Problem, Task
+    from unstuck.plans.review import Proof, Showing
 
 ROUNDS = 3
 NAME = "draft"
@@ -40,7 +47,7 @@ CANNOT_WORK = frozenset({"auth_failed", "billing", "rate_limited", "overloaded",
 """Ends of a session after which another one would end the same."""
 MISSING = frozenset({Kind.COMMAND_NOT_FOUND, Kind.DEPENDENCY_MISSING, Kind.PACKAGE_NOT_FOUND})
 
-Consent = Callable[[Sequence[plans.Proposal]], bool]
+Consent = Callable[[Sequence[Proposal]], bool]
 """Asks a person whether these commands may be run."""
 
 
@@ -49,10 +56,10 @@ class Draft:
     """A plan as the last round left it, and what is known about it."""
 
     text: str
-    plan: plans.Plan
-    problems: tuple[plans.Problem, ...]
-    proofs: tuple[plans.Proof, ...]
-    proposals: tuple[plans.Proposal, ...]
+    plan: "Plan"
+    problems: "tuple[Problem, ...]"
+    proofs: "tuple[Proof, ...]"
+    proposals: "tuple[Proposal, ...]"
     """The commands that an agent proposed."""
     approved: bool
     """Whether a person said yes to all of them."""
@@ -97,9 +104,11 @@ class Drafting:
 
         Where only a person's yes is missing, no agent is asked.
         """
+        from unstuck.plans.review import unmarked
+
         self._repairing = True
         with self._at_work() as kit:
-            draft = self._examined(kit, plans.unmarked(text), own, rounds=0)
+            draft = self._examined(kit, unmarked(text), own, rounds=0)
             if draft.sound:
                 return draft
             brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
@@ -120,6 +129,8 @@ class Drafting:
 
     @contextmanager
     def _at_work(self) -> Iterator[Kit]:
+        from unstuck.plans.plan import Task
+
         refuse_inside_an_agent()
         repository = find(self.cwd)
         config = read_config(repository.root)
@@ -136,7 +147,7 @@ class Drafting:
                 run=NAME,
                 memory=open_memory(repository, config),
                 agents=self.agents,
-                task=plans.Task(id=NAME, title="Write a plan"),
+                task=Task(id=NAME, title="Write a plan"),
                 gates=gates_of(config, repository.root),
             )
 
@@ -174,13 +185,15 @@ class Drafting:
 
     def _examined(self, kit: Kit, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
+        from unstuck.plans.review import faults, proposed, wanting
+
         plan = self._read(kit, text)
-        problems = list(plans.faults(plan, own, complete=not self._repairing))
-        asked = plans.proposed(plan, own)
-        proofs: tuple[plans.Proof, ...] = ()
+        problems = list(faults(plan, own, complete=not self._repairing))
+        asked = proposed(plan, own)
+        proofs: tuple[Proof, ...] = ()
         if approved := self._may_run(asked):
             proofs = tuple(self._proofs(kit, plan, {one.command for one in asked if not one.effect}))
-            problems += plans.wanting(proofs)
+            problems += wanting(proofs)
         return Draft(
             text=text,
             plan=plan,
@@ -192,15 +205,17 @@ class Drafting:
             agent=", ".join(self.agents),
         )
 
-    def _read(self, kit: Kit, text: str) -> plans.Plan:
-        if not text.strip():
-            missing = plans.Problem(
-                message=f"No plan was written to {self.file}.", hint="Write it to exactly that file."
-            )
-            return plans.Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return plans.reviewed(plans.read_text(text, self.format, self.file, find(self.cwd).root), gates=len(kit.gates))
+    def _read(self, kit: Kit, text: str) -> "Plan":
+        from unstuck.plans.plan import Plan, Problem
+        from unstuck.plans.plan_file import read_text
+        from unstuck.plans.review import reviewed
 
-    def _may_run(self, asked: Sequence[plans.Proposal]) -> bool:
+        if not text.strip():
+            missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
+            return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
+        return reviewed(read_text(text, self.format, self.file, find(self.cwd).root), gates=len(kit.gates))
+
+    def _may_run(self, asked: "Sequence[Proposal]") -> bool:
         """Ask for what was not asked for yet; a person who said no is not asked again."""
         harmless = [one for one in asked if not one.effect]
         new = [one for one in harmless if one.command not in self._allowed]
@@ -212,7 +227,9 @@ class Drafting:
                 self._refused = True
         return all(one.command in self._allowed for one in harmless)
 
-    def _proofs(self, kit: Kit, plan: plans.Plan, commands: set[str]) -> Iterator[plans.Proof]:
+    def _proofs(self, kit: Kit, plan: "Plan", commands: set[str]) -> "Iterator[Proof]":
+        from unstuck.plans.review import Proof
+
         head = find(self.cwd).head
         site = Site(kit=kit, name=NAME, slot=kit.spare)
         kit.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
@@ -223,10 +240,12 @@ class Drafting:
                     result = check_on(site, own, head)
                     showing = _showing(kit, task, result, tree)
                     says = one_line(kit.redactor.text(result.ended.tail), WORDS_CHARS)
-                    yield plans.Proof(task=task.shown, command=own.command, showing=showing, says=says)
+                    yield Proof(task=task.shown, command=own.command, showing=showing, says=says)
 
 
-def _showing(kit: Kit, task: plans.Task, result: CheckResult, tree: str) -> plans.Showing:
+def _showing(kit: Kit, task: "Task", result: CheckResult, tree: str) -> "Showing":
+    from unstuck.plans.review import is_guard
+
     if result.repaired:
         return "changes"
     if result.flaky:
@@ -236,7 +255,7 @@ def _showing(kit: Kit, task: plans.Task, result: CheckResult, tree: str) -> plan
     found = None if ended.ok else diagnosed(kit, evidence, tree)
     if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
-    if plans.is_guard(task):
+    if is_guard(task):
         return "guard"
     return "green" if ended.ok else "red"
 
@@ -269,8 +288,11 @@ def _said(agent: str, outcome: Outcome) -> str:
 
 def marked_text(cwd: Path, draft: Draft) -> str:
     """Return the plan with every command marked that an agent proposed; refuse one in which anything could still be run."""
-    text = plans.marked(draft.text, draft.agent)
-    left = plans.proposed(plans.read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
+    from unstuck.plans.plan_file import read_text
+    from unstuck.plans.review import marked, proposed
+
+    text = marked(draft.text, draft.agent)
+    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
     if left:
         raise CannotWrite(
             f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
@@ -313,7 +335,10 @@ class Existing:
 
 def existing_plan(path: Path, plan_format: str | None) -> Existing:
     """Open a plan that is to be repaired; one in several files is refused."""
-    opened = plans.open_plan(path, plan_format)
+    from unstuck.plans.plan import check
+    from unstuck.plans.plan_file import open_plan
+
+    opened = open_plan(path, plan_format)
     if opened.companions and not opened.spec_folder:
         raise BadUsage(f"{path} is a plan in several files, which are not repaired.", hint="Correct them by hand.")
     plan = opened.read()
@@ -323,7 +348,7 @@ def existing_plan(path: Path, plan_format: str | None) -> Existing:
         format=opened.format,
         text=load(opened.path).decode("utf-8", "surrogateescape"),
         own=tuple(dict.fromkeys(one.command for one in checks)),
-        sound=not plans.check(plan),
+        sound=not check(plan),
     )
 
 

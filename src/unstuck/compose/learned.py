@@ -11,37 +11,19 @@ from typing import Any
 
 from unstuck.compose.remedying import open_remedies
 from unstuck.compose.stores import open_to_look
-from unstuck.decide import (
-    ANY_AGENT,
-    Amend,
-    Escalate,
-    Experience,
-    Fix,
-    Halt,
-    Retry,
-    Rollback,
-    Switch,
-    Tried,
-    pooled,
-    task_sort,
-)
+from unstuck.decide.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Switch
+from unstuck.decide.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
 from unstuck.errors import BadUsage, UnstuckError
-from unstuck.files import Store
-from unstuck.git import Repository, find, slots_folder
-from unstuck.journal import Options
-from unstuck.plans import Plan
-from unstuck.process import put
-from unstuck.remedies import (
-    ENOUGH,
-    change_lessons,
-    export_lessons,
-    import_lessons,
-    lessons_path,
-    order,
-    proposals,
-    read_lessons,
-)
-from unstuck.state import AttemptState, TaskState, fold
+from unstuck.files.storing import Store
+from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.journal.event import Options
+from unstuck.plans.plan import Plan
+from unstuck.process.rewriting import put
+from unstuck.remedies.learning import ENOUGH, order, proposals
+from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
+from unstuck.remedies.machine import lessons_path
+from unstuck.state.run_state import fold
+from unstuck.state.task_state import AttemptState, TaskState
 
 ASKING = (Escalate, Halt)
 MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)

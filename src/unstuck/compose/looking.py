@@ -9,23 +9,29 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents import gist, manifest, read_files
+from unstuck.agents.formats import read_files
+from unstuck.agents.manifests import manifest
+from unstuck.agents.streams import gist
 from unstuck.compose.stores import open_to_look
 from unstuck.config import AgentConfig
 from unstuck.config_file import read_config, readable_config
 from unstuck.errors import BadUsage
-from unstuck.files import Store, claimed
-from unstuck.git import SNAPSHOTS, Repository, find, prune_abandoned, slots_folder
-from unstuck.git import prune as prune_repository
-from unstuck.journal import Entry, encode
-from unstuck.kit import Layout
-from unstuck.line import unfinished
+from unstuck.files.storing import Store, claimed
+from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
+from unstuck.git.pruning import prune as prune_repository
+from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.journal.event import Entry, encode
+from unstuck.kit.parts import Layout
+from unstuck.line.resume import unfinished
 from unstuck.outcome import ToolCall
-from unstuck.plans import named
-from unstuck.process import DiskFiles, Owner, put
-from unstuck.secrets import redactor
-from unstuck.state import AttemptState, RunState, Stage, TaskState, fold
-from unstuck.tell import Summary, pull_request, summary
+from unstuck.plans.plan import named
+from unstuck.process.ancestry import Owner
+from unstuck.process.rewriting import DiskFiles, put
+from unstuck.secrets.redact import redactor
+from unstuck.state.run_state import RunState, fold
+from unstuck.state.stages import Stage
+from unstuck.state.task_state import AttemptState, TaskState
+from unstuck.tell.report import Summary, pull_request, summary
 from unstuck.text import one_line
 
 TAIL_BYTES, DID_CHARS = 8192, 200

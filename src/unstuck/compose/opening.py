@@ -15,13 +15,15 @@ from unstuck.compose.terms import resolved
 from unstuck.config import Config
 from unstuck.config_file import read_config, readable_config
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.files import RECOVERY, Store, asked_by
-from unstuck.git import Repository, find
-from unstuck.journal import GOAL, Options
-from unstuck.plans import Insertion, Plan, Task, open_plan
+from unstuck.files.smart_ralph import RECOVERY, asked_by
+from unstuck.files.storing import Store
+from unstuck.git.repository import Repository, find
+from unstuck.journal.event import GOAL, Options
+from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.plans.plan_file import open_plan
 from unstuck.ports import Clock, PlanFile
-from unstuck.process import load, put
-from unstuck.state import RunState
+from unstuck.process.rewriting import load, put
+from unstuck.state.run_state import RunState
 from unstuck.text import one_line
 from unstuck.verdict import Check
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents import Found, agents_on_path, as_json, manifest, read_files, survey
+from unstuck.agents.formats import as_json, read_files
+from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
 from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, resolved, works_inside
@@ -19,16 +20,20 @@ from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
 from unstuck.errors import BadUsage, Unavailable
-from unstuck.files import asked_by
-from unstuck.git import Repository, find
-from unstuck.journal import Options
-from unstuck.kit import Stopper, open_memory
-from unstuck.plans import open_plan
-from unstuck.process import put
+from unstuck.files.smart_ralph import asked_by
+from unstuck.git.repository import Repository, find
+from unstuck.journal.event import Options
+from unstuck.kit.check_memory import open_memory
+from unstuck.kit.parts import Stopper
+from unstuck.plans.plan_file import open_plan
+from unstuck.process.rewriting import put
 from unstuck.text import counted, one_line
-from unstuck.tools import Proposal, Stack, detect, joined, with_ci
+from unstuck.tools.detecting import Proposal, Stack, detect, joined
+from unstuck.tools.workflows import with_ci
 from unstuck.verdict import Check, CheckKind, CheckResult
-from unstuck.verify import NotSetUp, Site, compare, evidence, hindered, on_base, part_of
+from unstuck.verify.baseline import compare
+from unstuck.verify.change import part_of
+from unstuck.verify.checks import NotSetUp, Site, evidence, hindered, on_base
 
 NAME = "init"
 """The name of the log."""

@@ -9,29 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose.remedying import RemedyPlanner, make_call, open_remedies, read_preferences
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, open_rulebook
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite, UnstuckError
-from unstuck.git import find
+from unstuck.git.repository import find
 from unstuck.ports import Fence, NoFence
-from unstuck.remedies import (
-    Call,
-    Lesson,
-    Lessons,
-    ListFolder,
-    LocalToolbox,
-    Plan,
-    ReadFile,
-    Rendered,
-    Risk,
-    Seen,
-    TaskType,
-    Tried,
-    Walked,
-    change_lessons,
-    lessons_path,
-    read_lessons,
-)
-from unstuck.secrets import redactor
+from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
+from unstuck.remedies.learning import Lesson, Lessons, Seen
+from unstuck.remedies.lessons_file import change_lessons, read_lessons
+from unstuck.remedies.machine import lessons_path
+from unstuck.remedies.performing import LocalToolbox, Tried, Walked
+from unstuck.remedies.recovery_plan import Plan
+from unstuck.remedies.situation import Call
+from unstuck.secrets.redact import redactor
 from unstuck.text import one_line
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300

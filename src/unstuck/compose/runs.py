@@ -10,42 +10,47 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from unstuck import line, listeners
-from unstuck.agents import Crew, first_found, gather
+from unstuck.agents.crew import Crew, first_found, gather
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
 from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, without_fence
 from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide import Experience, Policy
-from unstuck.diagnosis import catalog_guidance, open_rulebook
+from unstuck.decide.experience import Experience
+from unstuck.decide.policy import Policy
+from unstuck.diagnosis.rule_files import catalog_guidance
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage, InvalidPlan, Owned, Unavailable
-from unstuck.files import (
-    RECOVERY,
-    Adopted,
-    ExecutionLog,
-    Projections,
-    Store,
-    adopt,
-    asked_by,
-    begin_anew,
-    claimed,
-    inherited,
-    journal_path,
-    show_store,
-    spec_folder,
-)
-from unstuck.git import GitWorkspace, Homecoming, Lender, Meanwhile, Placing, Repository, slots_folder, traps
-from unstuck.journal import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
-from unstuck.kit import Kit, Layout, NoMemory, Recorder, Stopper, open_memory, redacted, timed
-from unstuck.plans import Plan, Problem, check, named, reviewed
+from unstuck.files.autobuild import Adopted, adopt, inherited
+from unstuck.files.projections import ExecutionLog, Projections
+from unstuck.files.smart_ralph import RECOVERY, asked_by, spec_folder
+from unstuck.files.storing import Store, begin_anew, claimed, journal_path, show_store
+from unstuck.git.furnishing import Lender
+from unstuck.git.placing import Placing, traps
+from unstuck.git.repository import Meanwhile, Repository, slots_folder
+from unstuck.git.way_home import Homecoming
+from unstuck.git.workspace import GitWorkspace
+from unstuck.journal.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.kit.check_memory import NoMemory, open_memory
+from unstuck.kit.parts import Kit, Layout, Stopper, timed
+from unstuck.kit.recorder import Recorder, redacted
+from unstuck.line.here import Here
+from unstuck.line.operate import nobodys_word
+from unstuck.line.resume import unfinished
+from unstuck.line.supervise import Situation, Supervisor
+from unstuck.listeners.attempt_figures import MetricsFile
+from unstuck.plans.plan import Plan, Problem, check, named
+from unstuck.plans.review import reviewed
 from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process import Attended, DiskFiles, LocalProcesses, SystemClock, inside, require_writable, sweep, whoami
-from unstuck.secrets import REDACTED, redactor
-from unstuck.state import RunState, fold
-from unstuck.tell import Summary, not_runnable, summary
-from unstuck.tools import commands, describe, way_around
+from unstuck.process.ancestry import Attended, SystemClock, inside, whoami
+from unstuck.process.processes import LocalProcesses
+from unstuck.process.rewriting import DiskFiles, require_writable, sweep
+from unstuck.secrets.redact import REDACTED, redactor
+from unstuck.state.run_state import RunState, fold
+from unstuck.tell.notices import not_runnable
+from unstuck.tell.report import Summary, summary
+from unstuck.tools.detecting import commands, describe, way_around
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
@@ -116,7 +121,7 @@ class Run:
                 if before is not None:
                     sweep(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
-                situation = line.Situation(
+                situation = Situation(
                     entries=entries,
                     plan=plan,
                     started=self._started(run, plan),
@@ -158,7 +163,7 @@ class Run:
                 request = replace(request, pid=os.getpid(), token=attended.token)
                 number = journal.leave(self._run, request)
                 if self._is_taken(journal, attended):
-                    refused = line.nobodys_word(request)
+                    refused = nobodys_word(request)
                     return Operated(request=request, refused=refused) if refused else None
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
@@ -204,7 +209,7 @@ class Run:
                 return
             request = _request("run", None, str(session))
             journal.leave(session.run, request)
-        raise BadUsage(line.nobodys_word(request), hint="Nothing was changed.")
+        raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
 
     def _crew(self, plan: Plan, known: Experience | None) -> Crew:
         """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
@@ -251,7 +256,7 @@ class Run:
             started = entries[0].event if entries else None
             if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
                 continue
-            if not self._run and not again and not line.unfinished(entries):
+            if not self._run and not again and not unfinished(entries):
                 return None
             asked, stored = self._options, started.options
             budget = stored.budget_usd if asked.budget_usd is None else asked.budget_usd  # it may be raised on the way
@@ -268,7 +273,7 @@ class Run:
         agents: Mapping[str, Agent],
         known: Experience,
         listeners: tuple[Listener, ...] = (),
-    ) -> line.Supervisor:
+    ) -> Supervisor:
         repository, config, options = self._repository, self._config, self._options
         redact = redactor(os.environ)
         layout = self._layout
@@ -284,7 +289,7 @@ class Run:
             agents=agents,
             tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
             plan=self._plan_file,
-            dispatch=line.Here,
+            dispatch=Here,
             config=config,
             policy=self._policy,
             recovery=self._recovery(),
@@ -316,7 +321,7 @@ class Run:
             limits=kit.policy.limits,
             told=kit.record.note,
         )
-        return line.Supervisor(
+        return Supervisor(
             kit=kit, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
         )
 
@@ -463,17 +468,21 @@ class Complaints:
 @contextmanager
 def listening(config: Config, layout: Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
     """Return the listeners; at the end, what they still have to send is sent. What nobody asks for is not loaded."""
-    found: list[Listener] = [listeners.MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
+    found: list[Listener] = [MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
     with ExitStack() as stack:
         wanted = config.notify
         if any((wanted.stuck, wanted.asks, wanted.waiting, wanted.ended)):
-            notifier = listeners.Notifier(
+            from unstuck.listeners.notifying import Notifier  # noqa: PLC0415  # an extra
+
+            notifier = Notifier(
                 config=wanted, root=layout.root, store=layout.store, processes=LocalProcesses(), told=complaints
             )
             stack.callback(notifier.close)
             found.append(notifier)
         if config.otel.endpoint:
-            telemetry = listeners.Telemetry(endpoint=config.otel.endpoint).open()
+            from unstuck.listeners.otel import Telemetry  # noqa: PLC0415  # an extra
+
+            telemetry = Telemetry(endpoint=config.otel.endpoint).open()
             stack.callback(telemetry.close)
             found.append(telemetry)
         yield tuple(found)

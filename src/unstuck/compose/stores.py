@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import readable_config
 from unstuck.errors import BadUsage, Unavailable, unwritable, with_extra
-from unstuck.files import Store, journal_path
-from unstuck.git import Repository
-from unstuck.journal import SqliteJournal, open_to_write
-from unstuck.process import host
+from unstuck.files.storing import Store, journal_path
+from unstuck.git.repository import Repository
+from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.process.ancestry import host
 
 if TYPE_CHECKING:
-    from unstuck.fleet import PostgresJournal
-    from unstuck.line import Supervisor
+    from unstuck.fleet.postgres_journal import PostgresJournal
+    from unstuck.line.supervise import Supervisor
 
 REMEMBERED = "store"
 """The file that says where the last run's journal is."""
@@ -84,7 +84,7 @@ def has_runs(repository: Repository) -> bool:
 
 def shared_journal(repository: Repository, url: str) -> "PostgresJournal":
     require_fleet()
-    from unstuck.fleet import PostgresJournal  # noqa: PLC0415  # an extra
+    from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # an extra
 
     return PostgresJournal(url, project_of(repository), f"{host()} {repository.common_dir}")
 
@@ -115,10 +115,15 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
     if not config.store.url:
         yield supervisor
         return
-    from unstuck.fleet import Far, Job, Office, PostgresJournal, Remote, Sheet, Shelf  # noqa: PLC0415  # an extra
-    from unstuck.git import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
-    from unstuck.kit import NoRemedies, redacted  # noqa: PLC0415  # as above
-    from unstuck.state import settled  # noqa: PLC0415  # as above
+    from unstuck.fleet.far import Far, Office  # noqa: PLC0415  # an extra
+    from unstuck.fleet.jobs import Job  # noqa: PLC0415  # as above
+    from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
+    from unstuck.fleet.remote import Remote, Shelf  # noqa: PLC0415  # as above
+    from unstuck.fleet.wire import Sheet  # noqa: PLC0415  # as above
+    from unstuck.git.workspace import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
+    from unstuck.kit.parts import NoRemedies  # noqa: PLC0415  # as above
+    from unstuck.kit.recorder import redacted  # noqa: PLC0415  # as above
+    from unstuck.state.schedule import settled  # noqa: PLC0415  # as above
 
     kit = supervisor.kit
     assert isinstance(kit.workspace, GitWorkspace)

@@ -6,17 +6,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck import agents, decide, process
 from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, meanings, read_config, readable_config
 from unstuck.errors import BadUsage, Unavailable, UnstuckError
-from unstuck.git import Repository, find, slots_folder
-from unstuck.plans import Plan, open_plan, reviewed
-from unstuck.tools import detect, is_present
+from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.plans.plan import Plan
+from unstuck.plans.plan_file import open_plan
+from unstuck.plans.review import reviewed
+from unstuck.tools.detecting import detect, is_present
 from unstuck.verdict import Check
 
 if TYPE_CHECKING:
-    from unstuck.journal import Options, Settings
+    from unstuck.decide.policy import Policy
+    from unstuck.journal.event import Options, Settings
     from unstuck.ports import Fence, Purpose
 
 
@@ -39,9 +41,11 @@ def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
     return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
 
 
-def profiles(cwd: Path) -> "dict[str, decide.Policy]":
+def profiles(cwd: Path) -> "dict[str, Policy]":
     """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
-    return decide.profiles(config_here(cwd).profiles)
+    from unstuck.decide import policy as decide_policy
+
+    return decide_policy.profiles(config_here(cwd).profiles)
 
 
 def config_here(cwd: Path) -> Config:
@@ -84,17 +88,18 @@ def _found_checks(root: Path) -> tuple[Check, ...]:
 
 def fence_of(config: Config, repository: Repository) -> "Fence":
     """Return the sandbox; refuse to begin where one is asked for that is not there."""
-    from unstuck.ports import NoFence  # noqa: PLC0415  # it knows every room; a plan is read without
+    from unstuck.ports import NoFence  # it knows every room; a plan is read without
+    from unstuck.process.sandbox import Bubblewrap, trouble
 
     purposes, wanted = fenced(config), config.sandbox
-    if not purposes or (missing := process.trouble()):
+    if not purposes or (missing := trouble()):
         if purposes and "bwrap" in (wanted.mode, wanted.checks):
             raise Unavailable(
                 f"[sandbox] asks for bubblewrap, and {missing}.",
                 hint='Install it (Debian: apt install bubblewrap), or set mode = "auto" to go on without one.',
             )
         return NoFence()
-    return process.Bubblewrap(
+    return Bubblewrap(
         purposes=purposes,
         only_named=wanted.mode == "auto",
         offline=frozenset() if wanted.check_network else frozenset({"check"}),
@@ -112,7 +117,7 @@ def fence_here(cwd: Path) -> "Fence":
     try:
         repository = find(cwd)
     except (BadUsage, Unavailable):
-        from unstuck.ports import NoFence  # noqa: PLC0415  # it knows every room; a plan is read without
+        from unstuck.ports import NoFence  # it knows every room; a plan is read without
 
         return NoFence()
     return fence_of(read_config(repository.root), repository)
@@ -120,21 +125,27 @@ def fence_here(cwd: Path) -> "Fence":
 
 def without_fence(config: Config, named: Iterable[str]) -> tuple[str, ...]:
     """Say that agents which could work in a sandbox have none."""
+    from unstuck.process.sandbox import trouble
+
     names = [name for name in named if _is_named(config, name)]
-    if not names or config.sandbox.mode == "none" or not (missing := process.trouble()):
+    if not names or config.sandbox.mode == "none" or not (missing := trouble()):
         return ()
     return (f"{', '.join(names)} works without a sandbox, in a clone of its own: {missing}. See `unstuck doctor`.",)
 
 
 def works_inside(config: Config, agent: str) -> bool:
     """Whether the sessions of an agent are in a sandbox on this machine."""
+    from unstuck.process.sandbox import trouble
+
     mode = config.sandbox.mode
-    return not process.trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
+    return not trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
 
 
 def _is_named(config: Config, agent: str) -> bool:
     """Whether the agent says what it writes."""
-    known = agents.manifest(agent, config.agents)
+    from unstuck.agents.manifests import manifest
+
+    known = manifest(agent, config.agents)
     return known is not None and bool(known.writes)
 
 
@@ -158,14 +169,16 @@ def resolved(options: "Options", config: Config, asked: "Settings") -> "Options"
     )
 
 
-def policy_of(options: "Options", config: Config, asked: "Settings") -> decide.Policy:
+def policy_of(options: "Options", config: Config, asked: "Settings") -> "Policy":
     """Return the run's profile with what the user said about it, and the plan's own state file."""
-    policy = decide.profile(options.profile, config.profiles)
+    from unstuck.decide.policy import limited, profile
+
+    policy = profile(options.profile, config.profiles)
     limits = replace(policy.limits, **asked.limits)
     if options.max_attempts:
         limits = replace(limits, attempts=options.max_attempts)
     return replace(
-        decide.limited(policy, limits),
+        limited(policy, limits),
         on_stuck=options.on_stuck or policy.on_stuck,
         land_unverified=config.verify.unverified == "land",
         quota=options.quota,
@@ -187,7 +200,7 @@ def settings(cwd: Path) -> tuple[tuple[Setting, ...], BadUsage | None]:
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON schema of `unstuck.toml`: unknown keys are refused, as a run refuses them."""
-    from pydantic import TypeAdapter  # noqa: PLC0415  # heavy, and only for this
+    from pydantic import TypeAdapter  # heavy, and only for this
 
     schema = TypeAdapter(Config).json_schema()
     shapes = {"Config": schema, **schema.get("$defs", {})}
@@ -224,8 +237,10 @@ def _keys(value: Any, default: Any, above: str = "") -> Iterator[tuple[str, Any,
 
 def _agents(config: Config, content: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield what is said of agents; what a known one has by itself is its default."""
+    from unstuck.agents.manifests import manifest
+
     for name, agent in config.agents.items():
-        known = agents.manifest(name, {})
+        known = manifest(name, {})
         ours, theirs = asdict(known) if known else {}, asdict(agent)
         for key in content.get("agents", {}).get(name, {}):
             yield f"agents.{name}.{key}", theirs[key], ours.get(key)

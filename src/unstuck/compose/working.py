@@ -10,22 +10,32 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from unstuck.agents import agent, agents_on_path
+from unstuck.agents.crew import agent
+from unstuck.agents.manifests import agents_on_path
 from unstuck.compose.by_hand import Nowhere, bare_kit
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.errors import BadUsage, Unavailable
-from unstuck.git import Git, GitWorkspace, Lender, Meanwhile, Placing, Repository, find, slots_folder
-from unstuck.kit import Kit, NoMemory, Recorder, open_memory, timed
+from unstuck.git.command import Git
+from unstuck.git.furnishing import Lender
+from unstuck.git.placing import Placing
+from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
+from unstuck.git.workspace import GitWorkspace
+from unstuck.kit.check_memory import NoMemory, open_memory
+from unstuck.kit.parts import Kit, timed
+from unstuck.kit.recorder import Recorder
 from unstuck.ports import Agent
-from unstuck.process import LocalProcesses
-from unstuck.secrets import redactor
-from unstuck.state import RunState
+from unstuck.process.processes import LocalProcesses
+from unstuck.secrets.redact import redactor
+from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
-    from unstuck.fleet import Fleet, PostgresJournal, Roster, Sheet, Worker
+    from unstuck.fleet.postgres_journal import PostgresJournal
+    from unstuck.fleet.roster import Fleet, Roster
+    from unstuck.fleet.wire import Sheet
+    from unstuck.fleet.worker import Worker
 
 MOST_CLONES = 256
 MOST_RUNS = 16
@@ -47,7 +57,11 @@ def open_worker(
     refuse_inside_an_agent()
     require_fleet()
     os.environ["UNSTUCK_WORKER"] = "1"  # whoever takes a run over on this machine leaves our sessions alone
-    from unstuck.fleet import Doing, Enlisted, Link, Offer, PostgresJournal, Remote, Worker  # noqa: PLC0415  # an extra
+    from unstuck.fleet.jobs import Enlisted, Offer  # noqa: PLC0415  # as above
+    from unstuck.fleet.postgres import Link  # noqa: PLC0415  # as above
+    from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
+    from unstuck.fleet.remote import Remote  # noqa: PLC0415  # as above
+    from unstuck.fleet.worker import Doing, Worker  # noqa: PLC0415  # an extra
 
     repo = str(Path(repo).resolve()) if Path(repo).is_dir() else repo
     repository, kept = _clone(repo, told)
@@ -79,7 +93,7 @@ def open_fleet(cwd: Path, store: str | None) -> "Fleet":
     if not url:
         raise BadUsage("This repository has no store.", hint="Name one: unstuck fleet --store postgresql://HOST/NAME")
     require_fleet()
-    from unstuck.fleet import Fleet  # noqa: PLC0415  # an extra
+    from unstuck.fleet.roster import Fleet  # noqa: PLC0415  # an extra
 
     return Fleet(url)
 
@@ -121,7 +135,7 @@ class Kits:
 
     def of(self, run: str, sheet: str, *, verifying: bool) -> Kit:
         """Return the kit of a run; for verifying, with what the run's journal says by now."""
-        from unstuck.fleet import Sheet, read  # noqa: PLC0415  # an extra
+        from unstuck.fleet.wire import Sheet, read  # noqa: PLC0415  # an extra
 
         with self._one:
             known, kit = self._known.pop(run, ("", None))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unstuck.decide.experience import Weighed
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from unstuck.agents import Unreadable, load_object
+from unstuck.agents.claims import Unreadable, load_object
 from unstuck.decide.fixes import ERROR_CHARS, harmless
-from unstuck.plans import Task, raw_fields
+from unstuck.plans.fields import raw_fields
+from unstuck.plans.plan import Task
 
 MARKER = "TASK_MODIFICATION_REQUEST"
 Sort = Literal["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"]

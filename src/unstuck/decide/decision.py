@@ -9,7 +9,7 @@ from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, 
 from unstuck.decide.experience import PRICED, Experience, Weighed, weigh
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.text import THE_END_OF
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from unstuck.decide.action import Fix
 from unstuck.decide.policy import Limits
-from unstuck.diagnosis import Kind
-from unstuck.plans import Task, raw_fields
+from unstuck.diagnosis.kinds import Kind
+from unstuck.plans.fields import raw_fields
+from unstuck.plans.plan import Task
 from unstuck.shipped import shipped_toml
 from unstuck.text import one_line
 

@@ -8,7 +8,7 @@ from functools import cache
 from math import inf
 from typing import Any, Literal, get_args
 
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.errors import BadUsage
 from unstuck.shipped import shipped
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unstuck.agents import Result, Unreadable
+from unstuck.agents.claims import Result, Unreadable
 from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.kinds import KINDS, Failure
 from unstuck.diagnosis.reading import Finding, error_of, read
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.text import one_line
 from unstuck.verdict import Check, CheckKind, Verdict
 

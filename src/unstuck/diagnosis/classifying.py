@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.agents import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
+from unstuck.agents.claims import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
 from unstuck.changes import Touch
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
@@ -17,7 +17,8 @@ from unstuck.diagnosis.reading import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
 from unstuck.outcome import ENDED_BY_US, Ended, Ending, Outcome
 from unstuck.text import one_line, shown
-from unstuck.tools import checking_form, parts
+from unstuck.tools.shell import parts
+from unstuck.tools.toolchains import checking_form
 from unstuck.verdict import CheckKind, CheckResult, Remark, Verdict
 
 DETAIL_CHARS = 4000

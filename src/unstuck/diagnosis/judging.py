@@ -14,7 +14,8 @@ from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.text import one_line
-from unstuck.tools import Role, answers, parts, programs, role
+from unstuck.tools.roles import Role, answers, role
+from unstuck.tools.shell import parts, programs
 
 MESSAGE_CHARS = 300
 NOISE = 20

@@ -17,7 +17,7 @@ from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
-from unstuck.tools import of_system
+from unstuck.tools.roles import of_system
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -175,7 +175,7 @@ def limit_end(words: str, now: "datetime | None") -> "datetime | None":
     """Return when a limit ends, from a provider's words."""
     from datetime import datetime  # noqa: PLC0415  # only for a limit
 
-    from unstuck.agents import reset_time  # noqa: PLC0415  # as above
+    from unstuck.agents.faults import reset_time  # noqa: PLC0415  # as above
 
     return reset_time(words, now or datetime.now().astimezone(), _zone)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unstuck.git import Git
-from unstuck.journal import Inherited, PastAttempt, PastCommit, PastTask
-from unstuck.plans import Plan, Task, named
+from unstuck.git.command import Git
+from unstuck.journal.event import Inherited, PastAttempt, PastCommit, PastTask
+from unstuck.plans.plan import Plan, Task, named
 
 FOLDER = ".autobuild"
 COMPLETE = ("complete", "completed")

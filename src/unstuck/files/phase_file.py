@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.agents import Result
-from unstuck.diagnosis import Failure, capture, headline, phase_type, result_of
-from unstuck.plans import parts
-from unstuck.state import AttemptState, RunState, TaskState, blocked
+from unstuck.agents.claims import Result
+from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.classifying import result_of
+from unstuck.diagnosis.kinds import Failure
+from unstuck.plans.plan import parts
+from unstuck.state.run_state import RunState
+from unstuck.state.schedule import blocked
+from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.text import iso, one_line
 from unstuck.verdict import CheckKind, CheckResult, Verdict
 

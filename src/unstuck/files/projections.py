@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck import tell
-from unstuck.decide import Limits
+from unstuck.decide.policy import Limits
 from unstuck.files.phase_file import PHASE_STATUS, config, phase
 from unstuck.files.smart_ralph import SpecFolder, set_aside
 from unstuck.files.storing import show_store
-from unstuck.journal import Entry, Verb
-from unstuck.plans import Insertion
+from unstuck.journal.event import Entry, Verb
+from unstuck.plans.plan import Insertion
 from unstuck.ports import PlanFile
-from unstuck.process import DiskFiles, put
-from unstuck.state import SETTLED, RunState, blocked, fold
+from unstuck.process.rewriting import DiskFiles, put
+from unstuck.state.run_state import RunState, fold
+from unstuck.state.schedule import blocked
+from unstuck.state.task_state import SETTLED
 from unstuck.text import iso, one_line
 
 Told = Callable[[str], None]
@@ -50,6 +51,9 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
+        from unstuck.tell.asking import escalation
+        from unstuck.tell.report import attempt_history, build_commits, lineage_text
+
         if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
             return
         gone = [name for name, task in state.tasks.items() if task.last_seq and not self._phase(name).exists()]
@@ -64,12 +68,12 @@ class Projections:
                 put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
                 blocks = [other for other, causes in waiting.items() if name in causes]
-                put(self.home / "reports" / f"{name}.md", tell.escalation(task, tell.lineage_text(state, name), blocks))
+                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks))
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name, waiting))
-        put_json(self.home / "attempt_history.json", tell.attempt_history(state))
-        put_json(self.home / "build_commits.json", tell.build_commits(state))
+        put_json(self.home / "attempt_history.json", attempt_history(state))
+        put_json(self.home / "build_commits.json", build_commits(state))
         self._write_checks(state)
         if ticks:
             self.plan.mark(
@@ -89,16 +93,18 @@ class Projections:
 
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
+        from unstuck.tell.verdict_formats import junit, sarif_text
+
         run = state.started.run if state.started else ""
         tasks = state.tasks.values()
         verdicts = [(f"{task.task.id} {task.task.title}", task.verdict) for task in tasks if task.verdict is not None]
         if not verdicts:
             return
-        put(self.home / "checks" / f"{run}.junit.xml", tell.junit(run, verdicts))
+        put(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
         remarks = [remark for _, verdict in verdicts for remark in verdict.remarks]
         findings = self.home / "checks" / f"{run}.sarif"
         if remarks or findings.exists():
-            put(findings, tell.sarif_text(remarks))
+            put(findings, sarif_text(remarks))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[Edit]:
         """Yield what a person asked for by editing files, each task once.
@@ -140,9 +146,12 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
+        from unstuck.tell import notices
+        from unstuck.tell.event_lines import sentence
+
         lines = [
-            f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {tell.sentence(entry.event)}",
-            tell.told(entry, state),
+            f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}",
+            notices.told(entry, state),
         ]
         DiskFiles().append(self.path, "".join(f"{line}\n" for line in lines if line))
 

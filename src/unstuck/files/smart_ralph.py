@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide import FINAL, PASSED, Amendment, Limits, harmless, history_line, read_request
-from unstuck.diagnosis import Kind
-from unstuck.journal import Settings
+from unstuck.decide.amendments import Amendment, read_request
+from unstuck.decide.fixes import FINAL, PASSED, harmless, history_line
+from unstuck.decide.policy import Limits
+from unstuck.diagnosis.kinds import Kind
+from unstuck.journal.event import Settings
 from unstuck.ports import PlanFile
-from unstuck.process import rewrite
-from unstuck.state import SETTLED, RunState, TaskState, commit_of, said
+from unstuck.process.rewriting import rewrite
+from unstuck.state.past import commit_of, said
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import SETTLED, TaskState
 from unstuck.text import one_line
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 from unstuck.errors import CannotWrite, UnstuckError, unwritable
-from unstuck.git import Git, Repository
-from unstuck.journal import Request, SqliteJournal, open_to_write
-from unstuck.plans import Plan
+from unstuck.git.command import Git
+from unstuck.git.repository import Repository
+from unstuck.journal.event import Request
+from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.plans.plan import Plan
 from unstuck.ports import Journal, PlanFile
-from unstuck.process import Attended, Owner
-from unstuck.state import RunState, fold
+from unstuck.process.ancestry import Attended, Owner
+from unstuck.state.run_state import RunState, fold
 
 JOURNAL = "journal.db"
 SHOWN = ("logs", "transcripts", "briefs", "old")

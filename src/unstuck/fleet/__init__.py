@@ -1,5 +1,1 @@
 """The same run over many machines: the journal on Postgres, jobs for workers, and the dispatcher that gives them out."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

@@ -6,21 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from unstuck.diagnosis import Failure
+from unstuck.diagnosis.kinds import Failure
 from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
-from unstuck.kit import Interrupted, Kit, OneTask, redacted
-from unstuck.line import Here
+from unstuck.kit.parts import Interrupted, Kit, OneTask
+from unstuck.kit.recorder import redacted
+from unstuck.line.here import Here
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.ports import Stop
 from unstuck.text import one_line
 from unstuck.verdict import Verdict
-from unstuck.verify import NotSetUp
+from unstuck.verify.checks import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0
 GRACE_SECONDS = 20.0

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 from unstuck.errors import Owned, OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
-from unstuck.journal import Entry, Event, Request, decode, encode
-from unstuck.process import Attended, Owner, birth, host
+from unstuck.journal.event import Entry, Event, Request, decode, encode
+from unstuck.process.ancestry import Attended, Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
 RUNS = """

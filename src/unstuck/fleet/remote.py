@@ -11,9 +11,11 @@ from subprocess import CompletedProcess
 from urllib.parse import quote
 
 from unstuck.errors import GitFailed, OwnershipLost
-from unstuck.git import Git, GitWorkspace, Identity, make_commit
+from unstuck.git.command import Git
+from unstuck.git.repository import Identity
+from unstuck.git.workspace import GitWorkspace, make_commit
 from unstuck.ports import Conflict, Landing, Snapshot, Tree
-from unstuck.state import RunState
+from unstuck.state.run_state import RunState
 from unstuck.text import one_line
 
 HERE = "refs/unstuck/fleet/"

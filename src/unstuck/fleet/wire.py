@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from unstuck.config import Config
-from unstuck.diagnosis import Failure
+from unstuck.diagnosis.kinds import Failure
 from unstuck.errors import Unavailable
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.outcome import Ended

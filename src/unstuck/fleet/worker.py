@@ -16,14 +16,15 @@ from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
-from unstuck.kit import Interrupted, Kit, OneTask, redacted
-from unstuck.line import Here
+from unstuck.kit.parts import Interrupted, Kit, OneTask
+from unstuck.kit.recorder import redacted
+from unstuck.line.here import Here
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.outcome import Ended, Outcome
 from unstuck.ports import Stop
-from unstuck.secrets import Redactor
+from unstuck.secrets.redact import Redactor
 from unstuck.text import counted, one_line
-from unstuck.verify import NotSetUp
+from unstuck.verify.checks import NotSetUp
 
 BEATS = 4
 """So often a lease is renewed before it would be over."""

@@ -1,5 +1,1 @@
 """Inside the agent: what a hook tells it after a failing call, when it goes in circles, and before it stops or destroys."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

@@ -8,8 +8,8 @@ from unstuck.hook.heard import Heard
 from unstuck.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.diagnosis import Diagnosis
-    from unstuck.remedies import Plan, Strategy
+    from unstuck.diagnosis.judging import Diagnosis
+    from unstuck.remedies.recovery_plan import Plan, Strategy
 
 MOST_STRATEGIES, STEP_CHARS, MOST_STEPS = 2, 300, 4
 LARGEST_FILE = 1 << 20
@@ -61,8 +61,9 @@ def _failure(heard: Heard) -> "Diagnosis | None":
         return None
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
-    from unstuck.diagnosis import Evidence, open_rulebook  # noqa: PLC0415  # success needs none of this
-    from unstuck.tools import role  # noqa: PLC0415  # as above
+    from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # success needs none of this
+    from unstuck.diagnosis.rulebook import open_rulebook  # noqa: PLC0415  # as above
+    from unstuck.tools.roles import role  # noqa: PLC0415  # as above
 
     evidence = Evidence(
         stdout=heard.output,
@@ -79,7 +80,7 @@ def _failure(heard: Heard) -> "Diagnosis | None":
 def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     """Return what the agent does not see itself: ways out, or that it is not its own to repair."""
     if heard.command:
-        from unstuck.tools import role  # noqa: PLC0415  # only after a failure
+        from unstuck.tools.roles import role  # noqa: PLC0415  # only after a failure
 
         if role(heard.command):
             memory.red.pop(check := one_line(heard.command, 160), None)
@@ -111,7 +112,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
 def _plan(heard: Heard, found: "Diagnosis") -> "tuple[Plan, tuple[Strategy, ...]]":
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
-    from unstuck.compose import make_call, open_remedies  # noqa: PLC0415  # only after a failure
+    from unstuck.compose.remedying import make_call, open_remedies  # noqa: PLC0415  # only after a failure
 
     planner = open_remedies(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
     call = make_call(found.evidence, args={} if heard.command else heard.args)
@@ -138,8 +139,8 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
         if done and (not worked or max(done) == len(steps)):
             from pathlib import Path  # noqa: PLC0415  # not for a success
 
-            from unstuck.compose import keep_lesson  # noqa: PLC0415  # only where something was learned
-            from unstuck.remedies import Lesson  # noqa: PLC0415  # as above
+            from unstuck.compose.remedy_runs import keep_lesson  # noqa: PLC0415  # only where something was learned
+            from unstuck.remedies.learning import Lesson  # noqa: PLC0415  # as above
 
             lesson = Lesson(
                 chain=proposed["chain"],

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from unstuck.agents import contradictions
+from unstuck.agents.claims import contradictions
 from unstuck.config import Config, HookConfig
 from unstuck.hook.circles import Memory
 from unstuck.hook.guard import ask_git, configured
@@ -106,7 +106,7 @@ def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return None, ""
-    from unstuck.secrets import redactor  # noqa: PLC0415  # as above
+    from unstuck.secrets.redact import redactor  # noqa: PLC0415  # as above
     from unstuck.text import shown  # noqa: PLC0415  # only for a red check
 
     return process.returncode, redactor(os.environ).text(shown(output[-100_000:].decode(errors="replace")))

@@ -6,11 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from unstuck.changes import Changes
-from unstuck.decide import Action, Decision, OnStuck, Quota
-from unstuck.diagnosis import Failure
+from unstuck.decide.action import Action, Decision
+from unstuck.decide.policy import OnStuck, Quota
+from unstuck.diagnosis.kinds import Failure
 from unstuck.errors import JournalDamaged
 from unstuck.outcome import Outcome
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:

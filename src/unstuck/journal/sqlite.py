@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
-from unstuck.process import Attended, Owner, birth, host, now, unattended, vouching
+from unstuck.process.ancestry import Attended, Owner, birth, host, now, unattended, vouching
 from unstuck.shipped import shipped
 
 VERSION = 3

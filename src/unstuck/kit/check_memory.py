@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from unstuck.config import Config
-from unstuck.git import Repository
-from unstuck.process import put
+from unstuck.git.repository import Repository
+from unstuck.process.rewriting import put
 from unstuck.verdict import Check, CheckResult
 
 if TYPE_CHECKING:

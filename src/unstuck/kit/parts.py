@@ -11,16 +11,18 @@ from typing import TypeVar
 
 from unstuck import ports
 from unstuck.config import Config
-from unstuck.decide import Experience, Policy
-from unstuck.diagnosis import Failure, set_up_failed
+from unstuck.decide.experience import Experience
+from unstuck.decide.policy import Policy
+from unstuck.diagnosis.classifying import set_up_failed
+from unstuck.diagnosis.kinds import Failure
 from unstuck.errors import UnstuckError
 from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
 from unstuck.kit.own_copies import own_first
 from unstuck.kit.recorder import Recorder
-from unstuck.plans import Task, recovers
-from unstuck.secrets import Redactor
+from unstuck.plans.plan import Task, recovers
+from unstuck.secrets.redact import Redactor
 from unstuck.text import counted, one_line
-from unstuck.tools import is_script
+from unstuck.tools.shell import is_script
 from unstuck.verdict import Check
 
 SLICE_SECONDS = 0.25

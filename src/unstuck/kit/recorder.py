@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from unstuck.journal import (
+from unstuck.journal.event import (
     BroughtHome,
     Entry,
     Event,
@@ -19,8 +19,9 @@ from unstuck.journal import (
     RunStarted,
 )
 from unstuck.ports import Journal
-from unstuck.secrets import Redactor
-from unstuck.state import RunState, TaskState
+from unstuck.secrets.redact import Redactor
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import TaskState
 from unstuck.text import visible
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from unstuck.decide import (
+from unstuck.decide.action import (
     Accept,
     Amend,
     Append,
@@ -17,12 +17,15 @@ from unstuck.decide import (
     Rollback,
     Switch,
     Wait,
-    fix_block,
 )
-from unstuck.diagnosis import Diagnosis, Evidence, Judged, Kind
+from unstuck.decide.fixes import fix_block
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Judged, Kind
 from unstuck.errors import BadUsage
-from unstuck.state import AttemptState, TaskState, circling
-from unstuck.tell import hints
+from unstuck.state.past import circling
+from unstuck.state.task_state import AttemptState, TaskState
+from unstuck.tell.briefs import hints
 
 if TYPE_CHECKING:
     from unstuck.library.recovery import Recovery

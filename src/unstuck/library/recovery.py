@@ -12,12 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unstuck.compose import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
-from unstuck.decide import Accept, Escalate, Fix, Footprint, circular, decide, exceeded, fix_block
-from unstuck.decide import profile as named_profile
-from unstuck.diagnosis import Diagnosis, Evidence, Failure, Kind, catalog_guidance, failed_call, open_rulebook
+from unstuck.compose.remedying import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
+from unstuck.decide.action import Accept, Escalate, Fix
+from unstuck.decide.decision import decide
+from unstuck.decide.fixes import exceeded, fix_block
+from unstuck.decide.loops import Footprint, circular
+from unstuck.decide.policy import profile as named_profile
+from unstuck.diagnosis.classifying import failed_call
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.diagnosis.rule_files import catalog_guidance
+from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.errors import BadUsage, CannotWrite
-from unstuck.journal import (
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -38,11 +46,19 @@ from unstuck.journal import (
 )
 from unstuck.library.counsel import Advice, Attempt, Past, advice, past
 from unstuck.outcome import Ended, Outcome
-from unstuck.plans import TASK_ID, Task
-from unstuck.remedies import Lessons, Plan, Strategy, TaskType, change_lessons, lessons_path, plan_json, read_lessons
-from unstuck.secrets import redactor
-from unstuck.state import RunState, Stage, TaskState, footprint, history
-from unstuck.tell import escalation, hints
+from unstuck.plans.plan import TASK_ID, Task
+from unstuck.remedies.chain import TaskType
+from unstuck.remedies.learning import Lessons
+from unstuck.remedies.lessons_file import change_lessons, read_lessons
+from unstuck.remedies.machine import lessons_path
+from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
+from unstuck.secrets.redact import redactor
+from unstuck.state.past import footprint, history
+from unstuck.state.run_state import RunState
+from unstuck.state.stages import Stage
+from unstuck.state.task_state import TaskState
+from unstuck.tell.asking import escalation
+from unstuck.tell.briefs import hints
 from unstuck.text import one_line, shown
 from unstuck.verdict import Verdict
 

@@ -3,18 +3,21 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from unstuck import decide
-from unstuck.agents import statement
+from unstuck.agents.claims import statement
 from unstuck.changes import Touch
-from unstuck.diagnosis import AGENT_DOWN, Failure, Kind, conflict, red, red_together
-from unstuck.journal import Acted, Classified, LineEvent, Rebased
-from unstuck.kit import Kit
-from unstuck.plans import Insertion, Task
+from unstuck.decide.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
+from unstuck.decide.amendments import Amendment, Refused, amended_block, over_limit, read_request
+from unstuck.decide.fixes import fix_block, next_id
+from unstuck.diagnosis.classifying import conflict, red, red_together
+from unstuck.diagnosis.kinds import AGENT_DOWN, Failure, Kind
+from unstuck.journal.event import Acted, Classified, LineEvent, Rebased
+from unstuck.kit.parts import Kit
+from unstuck.plans.plan import Insertion, Task
 from unstuck.ports import Conflict, Landing
-from unstuck.state import TaskState, failed_command
+from unstuck.state.task_state import TaskState, failed_command
 from unstuck.text import one_line
 from unstuck.verdict import Check, CheckResult
-from unstuck.verify import ASKS_FOR_US, Site, check_on
+from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72
 NOT_SURROUNDINGS = frozenset({Kind.AGENT_MISSING, Kind.SETUP_FAILED, Kind.KILLED})
@@ -31,25 +34,25 @@ def act(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     assert decision is not None
     action = decision.action
     match action:
-        case decide.Accept():
+        case Accept():
             kit.helped(task.task.id, lambda remedies: remedies.passed(kit.workspace.path(slot)))
             return land(kit, task)
-        case decide.Fix():
+        case Fix():
             return repair(kit, task, action, slot)
-        case decide.Amend() | decide.Append():
+        case Amend() | Append():
             return amend(kit, task, action, slot)
-        case decide.Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
+        case Switch(agent=other) if task.current.failure is not None and task.current.failure.kind in AGENT_DOWN:
             why = one_line(task.current.failure.summary, 120)
             told = f"{task.current.agent} is set to rest ({why}); {other} takes task {task.task.id} over."
             kit.record.note(told, task.task.id)
-        case decide.Escalate() | decide.Halt():
+        case Escalate() | Halt():
             action = replace(action, asks=_asked(kit, task, slot))
         case _:
             relieve(kit, task, slot)
     return _put_away(kit, task, slot, action)
 
 
-def _put_away(kit: Kit, task: TaskState, slot: int, action: decide.Action, added: tuple[Task, ...] = ()) -> LineEvent:
+def _put_away(kit: Kit, task: TaskState, slot: int, action: Action, added: tuple[Task, ...] = ()) -> LineEvent:
     """Keep the attempt's work under a ref of its own, whatever becomes of its slot."""
     snapshot = kit.workspace.snapshot(slot, str(task.last_seq))
     return Acted(task=task.task.id, action=action, snapshot=snapshot.ref if snapshot else None, added=added)
@@ -81,10 +84,10 @@ def relieve(kit: Kit, task: TaskState, slot: int) -> None:
             kit.record.note(sentence, name)
 
 
-def repair(kit: Kit, task: TaskState, fix: decide.Fix, slot: int) -> LineEvent:
+def repair(kit: Kit, task: TaskState, fix: Fix, slot: int) -> LineEvent:
     """Write the fix task into the plan, and keep the failed work; doing it again finds it there."""
     name = task.task.id
-    block = decide.fix_block(kit.tasks[name], fix, scope=kit.config.fixes.scope)
+    block = fix_block(kit.tasks[name], fix, scope=kit.config.fixes.scope)
     added = kit.plan.insert(Insertion(blocks={fix.id: block}, beside=name))
     kit.add(added)
     return _put_away(kit, task, slot, fix, added)
@@ -114,41 +117,41 @@ def message(kit: Kit, task: TaskState) -> str:
     subject = one_line(kit.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
     trailers = [f"Unstuck-Run: {kit.run}", f"Unstuck-Task: {plan_task.id}", f"Unstuck-Attempt: {task.current.number}"]
     action = task.current.decision.action if task.current.decision else None
-    because = action.because if isinstance(action, decide.Accept) else ""
+    because = action.because if isinstance(action, Accept) else ""
     accepted = [f"Accepted: {one_line(because, 500)}", ""] if because else []
     return "\n".join([subject or f"Task {plan_task.id}", "", *accepted, *trailers]) + "\n"
 
 
-def asked_for(kit: Kit, task: TaskState) -> decide.Decision | None:
+def asked_for(kit: Kit, task: TaskState) -> Decision | None:
     """Return the change of the plan that this attempt's agent asks for, if it is to be made; once per attempt."""
     found = _request(task)
     number = task.current.number
     if found is None or any(one.attempt == number for one in task.modifications):
         return None
-    if isinstance(found, decide.Amendment):
+    if isinstance(found, Amendment):
         ids = _ids(kit, task, len(found.proposals))
         because = _against(kit, task, found, ids)
         if not because:
-            return decide.Decision(
+            return Decision(
                 action=_action(found, ids, number), reason=found.reason or "The agent asks for it.", rung="asked"
             )
-        found = decide.Refused(because)
+        found = Refused(because)
     told = f"Task {task.task.id}'s agent asks to change the plan: refused, {found.because}."
     if told not in task.notes:
         kit.record.note(told, task.task.id)
     return None
 
 
-def amend(kit: Kit, task: TaskState, action: decide.Amend | decide.Append, slot: int) -> LineEvent:
+def amend(kit: Kit, task: TaskState, action: Amend | Append, slot: int) -> LineEvent:
     """Write the tasks into the plan; doing it again finds them there."""
     name, found = task.task.id, _request(task)
-    assert isinstance(found, decide.Amendment)
+    assert isinstance(found, Amendment)
     known = {check.command for one in list(kit.tasks.values()) for check in one.checks}
     known.update(gate.command for gate in kit.gates)
     blocks: dict[str, str] = {}
     follows = action.request == "ADD_FOLLOWUP"
     for new, proposal in zip(action.ids, found.proposals, strict=True):
-        blocks[new], proposed = decide.amended_block(new, proposal, known, kit.tasks[name] if follows else None)
+        blocks[new], proposed = amended_block(new, proposal, known, kit.tasks[name] if follows else None)
         told = PROPOSED.format(new=new, name=name, check=proposed)
         if proposed and told not in task.notes:
             kit.record.note(told, name)
@@ -158,21 +161,21 @@ def amend(kit: Kit, task: TaskState, action: decide.Amend | decide.Append, slot:
     return _put_away(kit, task, slot, action, added)
 
 
-def _request(task: TaskState) -> decide.Amendment | decide.Refused | None:
+def _request(task: TaskState) -> Amendment | Refused | None:
     outcome = task.current.outcome
-    return decide.read_request(outcome.words, task.task.id) if outcome is not None else None
+    return read_request(outcome.words, task.task.id) if outcome is not None else None
 
 
 def _ids(kit: Kit, task: TaskState, count: int) -> tuple[str, ...]:
     taken = set(kit.record.state.tasks)
     ids: list[str] = []
     for _ in range(count):
-        ids.append(decide.next_id(task.task.id, len(task.fixes), taken))
+        ids.append(next_id(task.task.id, len(task.fixes), taken))
         taken.add(ids[-1])
     return tuple(ids)
 
 
-def _against(kit: Kit, task: TaskState, found: decide.Amendment, ids: tuple[str, ...]) -> str:
+def _against(kit: Kit, task: TaskState, found: Amendment, ids: tuple[str, ...]) -> str:
     """Say what speaks against the change; empty if nothing does."""
     if not kit.plan.extensible:
         return "this plan takes no new tasks"
@@ -182,9 +185,7 @@ def _against(kit: Kit, task: TaskState, found: decide.Amendment, ids: tuple[str,
     while above is not None:
         depth, above = depth + 1, kit.record.task(above).amends
     limits = kit.policy_of(task.task.id).limits
-    return decide.over_limit(
-        len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth
-    )
+    return over_limit(len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth)
 
 
 def _says_done(task: TaskState) -> bool:
@@ -193,10 +194,10 @@ def _says_done(task: TaskState) -> bool:
     return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
 
 
-def _action(found: decide.Amendment, ids: tuple[str, ...], attempt: int) -> decide.Amend | decide.Append:
+def _action(found: Amendment, ids: tuple[str, ...], attempt: int) -> Amend | Append:
     if found.sort == "ADD_FOLLOWUP":
-        return decide.Append(ids=ids, attempt=attempt)
-    return decide.Amend(ids=ids, request=found.sort, attempt=attempt)
+        return Append(ids=ids, attempt=attempt)
+    return Amend(ids=ids, request=found.sort, attempt=attempt)
 
 
 def both_sides(kit: Kit, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:

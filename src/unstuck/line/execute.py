@@ -3,19 +3,24 @@
 import re
 from dataclasses import replace
 
-from unstuck.agents import last_fault
+from unstuck.agents.streams import last_fault
 from unstuck.config import WALL_CLOCK
-from unstuck.decide import AGENT, Amend
-from unstuck.diagnosis import FAULTS, Failure, Kind
-from unstuck.journal import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
-from unstuck.kit import Interrupted, Kit
+from unstuck.decide.action import Amend
+from unstuck.decide.policy import AGENT
+from unstuck.diagnosis.classifying import FAULTS
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.journal.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
+from unstuck.kit.parts import Interrupted, Kit
 from unstuck.orders import SessionDone, SessionOrder
 from unstuck.outcome import Outcome
-from unstuck.plans import END_TO_END
+from unstuck.plans.plan import END_TO_END
 from unstuck.ports import Landing, TimeLimits
-from unstuck.remedies import pattern
-from unstuck.state import Stage, TaskState, failed_command, held, next_agent, seen_failures
-from unstuck.tell import brief, continued, go_on
+from unstuck.remedies.learning import pattern
+from unstuck.state.past import seen_failures
+from unstuck.state.schedule import held, next_agent
+from unstuck.state.stages import Stage
+from unstuck.state.task_state import TaskState, failed_command
+from unstuck.tell.briefs import brief, continued, go_on
 from unstuck.text import one_line
 
 SLICE_SECONDS = 1.0

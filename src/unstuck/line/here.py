@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis import Failure
-from unstuck.kit import Kit, OneTask, set_up
+from unstuck.diagnosis.kinds import Failure
+from unstuck.kit.parts import Kit, OneTask, set_up
 from unstuck.orders import SessionDone, SessionOrder, Subject
 from unstuck.outcome import Ended, Outcome
 from unstuck.ports import Agent, Assignment, Command, Stop, TimeLimits
 from unstuck.verdict import Verdict
-from unstuck.verify import Site, examine
+from unstuck.verify.checks import Site
+from unstuck.verify.examining import examine
 
 CUT_SHORT = Ended(ending="supervisor_died", tail="The supervisor died while this session ran.")
 

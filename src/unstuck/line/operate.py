@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unstuck.journal import Operated, Request, Verb
-from unstuck.kit import OneTask, Recorder, Stopper
+from unstuck.journal.event import Operated, Request, Verb
+from unstuck.kit.parts import OneTask, Stopper
+from unstuck.kit.recorder import Recorder
 from unstuck.ports import Journal, Workspace
-from unstuck.state import Stage, awaits_approval
+from unstuck.state.stages import Stage
+from unstuck.state.task_state import awaits_approval
 
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")

@@ -8,15 +8,16 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from unstuck import journal
-from unstuck.decide import Amend, Append, Fix
+from unstuck.decide.action import Amend, Append, Fix
 from unstuck.errors import BadUsage, CheckpointGone, RunConflict
-from unstuck.kit import Recorder, redacted
+from unstuck.journal.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
+from unstuck.kit.recorder import Recorder, redacted
 from unstuck.line.operate import Operations
-from unstuck.plans import Plan, Task, joined
+from unstuck.plans.plan import Plan, Task, joined
 from unstuck.ports import Conflict, Workspace
-from unstuck.secrets import Redactor
-from unstuck.state import SETTLED, RunState, TaskState
+from unstuck.secrets.redact import Redactor
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import SETTLED, TaskState
 
 BY_HAND = 0
 """The id of a request that nobody left: a person's edit of a file."""
@@ -38,7 +39,7 @@ class Change:
         return "; ".join(f"{verb}: {', '.join(names[:10])}" for verb, names in parts if names)
 
 
-def begin(record: Recorder, workspace: Workspace, started: journal.RunStarted) -> None:
+def begin(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
     """Record the run and its plan, then give it a branch."""
     record(started)
     workspace.open_branch(started.base)
@@ -58,10 +59,10 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
             hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
         )
     halted = state.ended is not None and state.ended.exit_code not in (75, 129, 130, 143)
-    record(journal.RunResumed(epoch=halted, tip=tip))
+    record(RunResumed(epoch=halted, tip=tip))
 
 
-def _stand_where_work_landed(record: Recorder, workspace: Workspace, started: journal.RunStarted) -> None:
+def _stand_where_work_landed(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
     """Have a branch that holds all that landed: somebody may have deleted it, or moved it back."""
     tip = record.state.tip
     if workspace.open_branch(tip):
@@ -92,7 +93,7 @@ def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Chang
 
 def _under_way(task: TaskState) -> tuple[str, ...]:
     """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
-    action = task.last.decision.action if isinstance(task.last, journal.Decided) else None
+    action = task.last.decision.action if isinstance(task.last, Decided) else None
     if isinstance(action, Amend | Append):
         return action.ids
     return (action.id,) if isinstance(action, Fix) else ()
@@ -112,7 +113,7 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
         )
     for name in (*change.changed, *change.removed):
         operations.put_away(name)
-    record(journal.PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
+    record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
 def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
@@ -147,10 +148,10 @@ def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
         )
 
 
-def take_edits(operations: Operations, edits: Sequence[tuple[journal.Verb, str, str]]) -> frozenset[str]:
+def take_edits(operations: Operations, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
     """Turn what a person changed in our files into requests like any other; return which tasks they are about."""
     for verb, task, how in edits:
-        operations.carry_out(journal.Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
+        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
     return frozenset(task for _, task, _ in edits)
 
 
@@ -166,9 +167,7 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
     again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
     for verb, chosen in (("skip", before), ("reset", again)):
         for task in chosen:
-            operations.carry_out(
-                journal.Request(id=BY_HAND, verb=cast("journal.Verb", verb), task=task, text=how), live=False
-            )
+            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
 
 
 def _is_open_again(task: TaskState, names: Container[str]) -> bool:
@@ -177,7 +176,7 @@ def _is_open_again(task: TaskState, names: Container[str]) -> bool:
     return not repaired and (task.status != "pending" or bool(task.attempts))
 
 
-def unfinished(entries: Sequence[journal.Entry]) -> bool:
+def unfinished(entries: Sequence[Entry]) -> bool:
     """Whether a run has anything left to do."""
     for entry in reversed(entries):
         if entry.event.type == "run_ended":

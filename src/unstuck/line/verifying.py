@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from unstuck.decide import Amend
-from unstuck.diagnosis import Failure
-from unstuck.journal import Classified, LineEvent, SessionEnded, Verified
-from unstuck.kit import Interrupted, Kit
+from unstuck.decide.action import Amend
+from unstuck.diagnosis.kinds import Failure
+from unstuck.journal.event import Classified, LineEvent, SessionEnded, Verified
+from unstuck.kit.parts import Interrupted, Kit
 from unstuck.line.execute import run_session
 from unstuck.orders import Subject
 from unstuck.outcome import Ended, Outcome
-from unstuck.state import AttemptState, TaskState
-from unstuck.tell import NOT_COUNTED, red_before, verdict_notes
-from unstuck.tools import manifest_files
+from unstuck.state.task_state import AttemptState, TaskState
+from unstuck.tell.verdict_formats import NOT_COUNTED, red_before, verdict_notes
+from unstuck.tools.toolchains import manifest_files
 from unstuck.verdict import Verdict
-from unstuck.verify import NotSetUp, Site, hindered, on_base
+from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 CHECKED_AGAIN = "The work of attempt {} is there: only its checks are run again."

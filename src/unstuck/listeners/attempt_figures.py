@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide import Append, Continue, Wait
+from unstuck.decide.action import Append, Continue, Wait
 from unstuck.errors import UnstuckError
-from unstuck.journal import Acted, Decided, Entry, RunResumed, RunStarted
-from unstuck.process import DiskFiles
-from unstuck.state import AttemptState, RunState, TaskState
+from unstuck.journal.event import Acted, Decided, Entry, RunResumed, RunStarted
+from unstuck.process.rewriting import DiskFiles
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.text import iso
 
 

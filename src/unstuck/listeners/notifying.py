@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unstuck.config import NotifyConfig
-from unstuck.decide import Escalate, Halt, Wait
-from unstuck.diagnosis import Kind
+from unstuck.decide.action import Escalate, Halt, Wait
+from unstuck.diagnosis.kinds import Kind
 from unstuck.errors import with_extra
-from unstuck.journal import Acted, Entry, Operated, RunEnded
+from unstuck.journal.event import Acted, Entry, Operated, RunEnded
 from unstuck.ports import Command, Processes, TimeLimits
-from unstuck.process import DiskFiles
-from unstuck.state import RunState, TaskState, awaits_approval
-from unstuck.tell import cause_of, question
+from unstuck.process.rewriting import DiskFiles
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import TaskState, awaits_approval
+from unstuck.tell.asking import cause_of, question
 from unstuck.text import one_line, visible, waits
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]

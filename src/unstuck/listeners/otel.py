@@ -11,9 +11,9 @@ from typing import Any
 
 from unstuck import __version__
 from unstuck.errors import Unavailable, with_extra
-from unstuck.journal import Entry, RunEnded, RunResumed, RunStarted
+from unstuck.journal.event import Entry, RunEnded, RunResumed, RunStarted
 from unstuck.listeners.attempt_figures import Figures, finished
-from unstuck.state import RunState
+from unstuck.state.run_state import RunState
 
 NAME = "unstuck"
 NANO = 1_000_000_000

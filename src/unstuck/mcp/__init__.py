@@ -1,5 +1,1 @@
 """The recovery manager as tools for agents, over the Model Context Protocol."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

@@ -13,11 +13,15 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from unstuck import __version__
-from unstuck.compose import hide_ours, judged, look, make_call
-from unstuck.diagnosis import Evidence, as_json, open_rulebook
+from unstuck.compose.looking import look
+from unstuck.compose.remedy_runs import hide_ours
+from unstuck.compose.remedying import judged, make_call
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.rulebook import as_json, open_rulebook
 from unstuck.errors import BadUsage, UnstuckError
-from unstuck.library import Recovery
-from unstuck.plans import Insertion, Task, open_plan
+from unstuck.library.recovery import Recovery
+from unstuck.plans.plan import Insertion, Task
+from unstuck.plans.plan_file import open_plan
 
 LONGEST, LINE = 4_000_000, 2_000
 FILE = "recovery.jsonl"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
-from unstuck.tools import Runnable, can_fail, first_word
+from unstuck.tools.shell import Runnable, can_fail, first_word
 from unstuck.verdict import Check
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"

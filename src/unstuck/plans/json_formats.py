@@ -15,7 +15,8 @@ from unstuck.plans.json_plans import Node, places, set_value, strings, told_chec
 from unstuck.plans.plan import Plan, Problem, Task, conventional, together
 from unstuck.shipped import shipped_toml
 from unstuck.text import one_line
-from unstuck.tools import Runnable, can_fail, effect
+from unstuck.tools.roles import effect
+from unstuck.tools.shell import Runnable, can_fail
 from unstuck.verdict import Check
 
 

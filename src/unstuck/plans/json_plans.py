@@ -8,7 +8,8 @@ from typing import Any
 
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
-from unstuck.tools import Runnable, can_fail, first_word, only_checks
+from unstuck.tools.roles import only_checks
+from unstuck.tools.shell import Runnable, can_fail, first_word
 from unstuck.verdict import Check
 
 _BLANKS = re.compile(r"[ \t\r\n]*")

@@ -14,7 +14,8 @@ from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
 from unstuck.plans.plan import Problem
 from unstuck.shipped import shipped_toml
-from unstuck.tools import Runnable, can_fail, first_word, only_checks
+from unstuck.tools.roles import only_checks
+from unstuck.tools.shell import Runnable, can_fail, first_word
 from unstuck.verdict import CheckKind
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]

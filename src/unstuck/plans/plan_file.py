@@ -19,8 +19,8 @@ from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
 from unstuck.plans.plan import Insertion, Plan, Problem, Task
-from unstuck.process import LARGEST, load, rewrite
-from unstuck.tools import BUILTINS, Runnable
+from unstuck.process.rewriting import LARGEST, load, rewrite
+from unstuck.tools.shell import BUILTINS, Runnable
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)

@@ -15,7 +15,7 @@ from unstuck.plans.fields import find_verify
 from unstuck.plans.plan import Plan, Problem, Task, check
 from unstuck.shipped import shipped_toml
 from unstuck.text import one_line
-from unstuck.tools import effect
+from unstuck.tools.roles import effect
 
 SHOWN = 5
 SAID_CHARS = 80

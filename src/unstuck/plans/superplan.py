@@ -31,7 +31,8 @@ from unstuck.plans.phases import (
 )
 from unstuck.plans.plan import Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
-from unstuck.tools import Runnable, effect, programs, role_of
+from unstuck.tools.roles import effect, role_of
+from unstuck.tools.shell import Runnable, programs
 from unstuck.verdict import Check, CheckKind
 
 FORMAT = "superplan"

@@ -15,7 +15,8 @@ from unstuck.plans.blocks import KEY, Block, Reading, Scanner, almost_tasks, nam
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
 from unstuck.plans.plan import Plan, Problem, Task, cleans_up
-from unstuck.tools import Runnable, can_fail, only_checks, role_of
+from unstuck.tools.roles import only_checks, role_of
+from unstuck.tools.shell import Runnable, can_fail
 
 FORMAT = "tasks.md"
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.git import INHERITED
+from unstuck.git.command import INHERITED
 from unstuck.outcome import Ended, Ending
 from unstuck.ports import Command, Dialogue, Stop, TimeLimits
 from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
-from unstuck.secrets import Redactor, redactor
+from unstuck.secrets.redact import Redactor, redactor
 
 SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"
 """Starts our shim in a Python that knows nothing else of ours."""

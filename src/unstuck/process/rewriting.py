@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unstuck.errors import BadUsage, CannotWrite, unwritable
-from unstuck.git import DRAFT
+from unstuck.git.repository import DRAFT
 from unstuck.text import visible
 
 LARGEST = 50_000_000

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 from unstuck.errors import BadUsage, unwritable
 from unstuck.remedies.learning import LATEST, Counts, Lessons, Seen
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.call_words import alike, download_target, plain_words
 from unstuck.remedies.chain import listed, shape
@@ -247,7 +247,7 @@ def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.git import git_processes, is_open  # noqa: PLC0415  # only for this category
+    from unstuck.git.command import git_processes, is_open  # noqa: PLC0415  # only for this category
 
     named = reading.lock(situation)
     if not named:

@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from unstuck.diagnosis import Evidence, Kind
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import Kind
 from unstuck.ports import Command, Done, Fence, Judge, NoFence, TimeLimits, Toolbox
-from unstuck.process import LocalProcesses
+from unstuck.process.processes import LocalProcesses
 from unstuck.remedies.chain import (
     ASK,
     RISKS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis import KINDS, Kind
+from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.remedies.call_words import file_address, operand, reads_input
 from unstuck.remedies.chain import (
     ASK,

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 from unstuck.remedies.call_words import (
     Address,
     address,
@@ -46,7 +46,8 @@ from unstuck.remedies.chain import (
 from unstuck.remedies.schemas import breaks, typed
 from unstuck.remedies.surroundings import Surroundings
 from unstuck.shipped import shipped_table
-from unstuck.tools import parts, role
+from unstuck.tools.roles import role
+from unstuck.tools.shell import parts
 
 SERVER_SECONDS = 60.0
 """Until a server listens."""

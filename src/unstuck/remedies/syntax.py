@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 from unstuck.remedies.call_words import ASSIGNMENT, destroys, plain_words, program
 from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, listed, no_way, recipe, run, shape
 from unstuck.remedies.situation import Situation, path
 from unstuck.shipped import shipped_table
-from unstuck.tools import parts
+from unstuck.tools.shell import parts
 
 SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 POSIX_SHELLS = frozenset({"sh", "dash"})

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.diagnosis import Kind
+from unstuck.diagnosis.kinds import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.chain import listed
 from unstuck.remedies.machine import COMMIT, beginning, is_inside, listening, names, said, seen, taken_away

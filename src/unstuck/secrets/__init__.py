@@ -1,5 +1,1 @@
 """What secrets look like, and what is left of a text without them."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

@@ -1,5 +1,1 @@
 """Where a run stands: the fold over its journal, the stage that comes next, which tasks may start, a task's past."""
-
-from unstuck.doors import door
-
-__getattr__ = door(__name__)

@@ -4,27 +4,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.agents import NO_FIX, NO_MARKER, failure_report
-from unstuck.decide import (
-    APPROVAL,
-    LIMITED,
-    Action,
-    Amend,
-    Escalate,
-    Footprint,
-    Halt,
-    History,
-    Issue,
-    Policy,
-    Rollback,
-    Weighed,
-    decide,
-    looping,
-    recurring,
-)
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind, read
-from unstuck.journal import Decided, Entry
-from unstuck.remedies import Seen
+from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
+from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback
+from unstuck.decide.decision import APPROVAL, History, decide
+from unstuck.decide.experience import Weighed
+from unstuck.decide.loops import Footprint, Issue, looping, recurring
+from unstuck.decide.policy import LIMITED, Policy
+from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.diagnosis.reading import read
+from unstuck.journal.event import Decided, Entry
+from unstuck.remedies.learning import Seen
 from unstuck.state.run_state import RunState
 from unstuck.state.schedule import held, next_agent
 from unstuck.state.task_state import AttemptState, TaskState, failed_command

@@ -10,9 +10,11 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from unstuck import decide
-from unstuck.diagnosis import AGENT_DOWN, Failure
-from unstuck.journal import (
+from unstuck.decide.action import Amend, Escalate, Halt, Switch, Wait
+from unstuck.decide.fixes import Lineage, next_id
+from unstuck.decide.policy import AGENT, LIMITED, Breaker, at_rest, out_of_order, reach
+from unstuck.diagnosis.kinds import AGENT_DOWN, Failure
+from unstuck.journal.event import (
     CHANGED,
     Acted,
     AttemptStarted,
@@ -32,7 +34,7 @@ from unstuck.journal import (
     SessionStarted,
 )
 from unstuck.outcome import ENDED_BY_US
-from unstuck.plans import END_TO_END, Task, cleans_up, joined
+from unstuck.plans.plan import END_TO_END, Task, cleans_up, joined
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import (
     SETTLED,
@@ -102,7 +104,7 @@ class RunState:
     meanwhile: list[str] = field(default_factory=list)
     green: set[str] = field(default_factory=set)
     """Commits at which our checks were green."""
-    breakers: dict[str, decide.Breaker] = field(default_factory=dict)
+    breakers: dict[str, Breaker] = field(default_factory=dict)
     """What is out of order for now: `run`, or `agent:NAME`."""
     trips: dict[str, int] = field(default_factory=dict)
     """How often each agent was set to rest since it last worked."""
@@ -204,7 +206,7 @@ class RunState:
         walk = reached(name, lambda one: [step for step in self.needed(one) if self.tasks[step].status not in SETTLED])
         return any(self.tasks[one].status == "stuck" for one in walk)
 
-    def lineage(self, name: str) -> decide.Lineage:
+    def lineage(self, name: str) -> Lineage:
         """Return where a task stands among those that repair each other."""
         chain = [name]
         while (above := self.tasks[chain[-1]].task.fixes) in self.tasks and above not in chain:
@@ -215,11 +217,11 @@ class RunState:
             spent += len(task.fixes) - task.fixes_before
             family += [fix for fix in task.fixes if fix in self.tasks and fix not in family]
         task = self.tasks[name]
-        return decide.Lineage(
+        return Lineage(
             chain=tuple(reversed(chain)),
             fixes=task.fixes[task.fixes_before :],
             spent=spent,
-            next_id=decide.next_id(name, len(task.fixes), self.tasks),
+            next_id=next_id(name, len(task.fixes), self.tasks),
         )
 
     def _replan(self, tasks: Sequence[Task], again: Sequence[str] = ()) -> None:
@@ -253,7 +255,7 @@ class RunState:
         family = f"{event.task}."
         names = list(self.tasks)
         behind = max(at for at, name in enumerate(names) if name == event.task or name.startswith(family)) + 1
-        if isinstance(event.action, decide.Amend) and event.action.request == "ADD_PREREQUISITE":
+        if isinstance(event.action, Amend) and event.action.request == "ADD_PREREQUISITE":
             behind = names.index(event.task)
         new = {task.id: added(task, original, event) for task in event.added if task.id not in self.tasks}
         names[behind:behind] = new
@@ -292,7 +294,7 @@ class RunState:
         elif isinstance(event, Classified):
             self._judged(event, entry.at)
         elif isinstance(event, Acted):
-            if isinstance(event.action, decide.Halt):
+            if isinstance(event.action, Halt):
                 self.halted = event.action.question
             if event.added:
                 self._insert(event)
@@ -303,36 +305,32 @@ class RunState:
                 self.green.add(event.commit)
             if event.snapshot is not None:
                 self.undoable[entry.seq] = Undo(task=event.task, snapshot=event.snapshot)
-            if (
-                isinstance(event.action, decide.Wait | decide.Switch)
-                and task.attempts
-                and task.current.failure is not None
-            ):
+            if isinstance(event.action, Wait | Switch) and task.attempts and task.current.failure is not None:
                 self._break(event.action, task.current.failure, task, entry.at)
             elif task.stage is Stage.REST:
                 self._close(event.task)
-                if isinstance(event.action, decide.Escalate | decide.Halt):
+                if isinstance(event.action, Escalate | Halt):
                     self._give_up(task)
         elif isinstance(event, AttemptStarted):
-            breaker = self.breakers.get(f"{decide.AGENT}{event.agent}")
+            breaker = self.breakers.get(f"{AGENT}{event.agent}")
             if breaker is not None and not breaker.task:
-                self.breakers[f"{decide.AGENT}{event.agent}"] = replace(breaker, task=event.task)
+                self.breakers[f"{AGENT}{event.agent}"] = replace(breaker, task=event.task)
 
-    def _break(self, action: decide.Wait | decide.Switch, failure: Failure, task: TaskState, at: float) -> None:
+    def _break(self, action: Wait | Switch, failure: Failure, task: TaskState, at: float) -> None:
         """Take in how far a fault reaches: one task waits for its end, or the agent rests."""
-        scope = decide.reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
-        if scope is not None and isinstance(action, decide.Wait):
-            self.breakers[scope] = decide.Breaker(kind=failure.kind, task=task.task.id, until=action.until)
-        elif scope is not None and scope.startswith(decide.AGENT):
+        scope = reach(failure.kind, task.current.agent, met_by_check=task.current.met_by_check)
+        if scope is not None and isinstance(action, Wait):
+            self.breakers[scope] = Breaker(kind=failure.kind, task=task.task.id, until=action.until)
+        elif scope is not None and scope.startswith(AGENT):
             name = task.current.agent
             self.trips[name] = self.trips.get(name, 0) + 1
-            self.breakers[scope] = decide.at_rest(failure, self.trips[name], at)
+            self.breakers[scope] = at_rest(failure, self.trips[name], at)
 
     def _give_up(self, task: TaskState) -> None:
         """Hold the other tasks back from an agent that a person was asked about."""
         failure = task.current.failure if task.attempts else None
-        if failure is not None and failure.kind in AGENT_DOWN - decide.LIMITED:
-            self.breakers[f"{decide.AGENT}{task.current.agent}"] = decide.out_of_order(failure.kind, task.task.id)
+        if failure is not None and failure.kind in AGENT_DOWN - LIMITED:
+            self.breakers[f"{AGENT}{task.current.agent}"] = out_of_order(failure.kind, task.task.id)
 
     def _meter(self, event: SessionEnded, task: TaskState) -> float:
         """Read the meter of the agent's session; return where it stood before."""

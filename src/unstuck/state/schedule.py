@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from unstuck.decide import AGENT, LIMITED, Breaker, drawn, task_sort
-from unstuck.plans import beside, cleans_up
+from unstuck.decide.experience import drawn, task_sort
+from unstuck.decide.policy import AGENT, LIMITED, Breaker
+from unstuck.plans.plan import beside, cleans_up
 from unstuck.state.run_state import RunState
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import SETTLED, TaskState

@@ -9,7 +9,31 @@ Resuming a run needs no other code: replay the journal, then ask `next_stage`.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unstuck import decide, journal
+from unstuck.decide.action import (
+    Accept,
+    Action,
+    Amend,
+    Append,
+    Continue,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Switch,
+    Wait,
+)
+from unstuck.journal.event import (
+    Acted,
+    AttemptStarted,
+    Classified,
+    Decided,
+    LineEvent,
+    Rebased,
+    SessionEnded,
+    SessionStarted,
+    Verified,
+)
 
 
 class Stage(StrEnum):
@@ -24,35 +48,35 @@ class Stage(StrEnum):
     REST = "rest"
 
 
-AFTER: Mapping[type[journal.LineEvent], Stage] = {
-    journal.AttemptStarted: Stage.EXECUTE,
-    journal.SessionStarted: Stage.RECONCILE,  # seen only after a crash: the supervisor died in the middle of the session
-    journal.SessionEnded: Stage.VERIFY,  # a claim is never believed unverified
-    journal.Rebased: Stage.VERIFY,  # green alone is not green together
-    journal.Verified: Stage.CLASSIFY,
-    journal.Classified: Stage.DECIDE,
-    journal.Decided: Stage.ACT,
+AFTER: Mapping[type[LineEvent], Stage] = {
+    AttemptStarted: Stage.EXECUTE,
+    SessionStarted: Stage.RECONCILE,  # seen only after a crash: the supervisor died in the middle of the session
+    SessionEnded: Stage.VERIFY,  # a claim is never believed unverified
+    Rebased: Stage.VERIFY,  # green alone is not green together
+    Verified: Stage.CLASSIFY,
+    Classified: Stage.DECIDE,
+    Decided: Stage.ACT,
 }
 
-AFTER_ACTION: Mapping[type[decide.Action], Stage] = {
-    decide.Accept: Stage.REST,
-    decide.Retry: Stage.OPEN,
-    decide.Continue: Stage.EXECUTE,
-    decide.Rollback: Stage.OPEN,
-    decide.Switch: Stage.OPEN,
-    decide.Fix: Stage.OPEN,  # when its fix has landed: until then the schedule does not start it
-    decide.Amend: Stage.OPEN,
-    decide.Append: Stage.DECIDE,
-    decide.Wait: Stage.WAIT,
-    decide.Escalate: Stage.REST,
-    decide.Halt: Stage.REST,
+AFTER_ACTION: Mapping[type[Action], Stage] = {
+    Accept: Stage.REST,
+    Retry: Stage.OPEN,
+    Continue: Stage.EXECUTE,
+    Rollback: Stage.OPEN,
+    Switch: Stage.OPEN,
+    Fix: Stage.OPEN,  # when its fix has landed: until then the schedule does not start it
+    Amend: Stage.OPEN,
+    Append: Stage.DECIDE,
+    Wait: Stage.WAIT,
+    Escalate: Stage.REST,
+    Halt: Stage.REST,
 }
 
 
-def next_stage(last: journal.LineEvent | None) -> Stage:
+def next_stage(last: LineEvent | None) -> Stage:
     """Return the stage that follows the last recorded fact about a task."""
     if last is None:
         return Stage.OPEN
-    if isinstance(last, journal.Acted):
+    if isinstance(last, Acted):
         return AFTER_ACTION[type(last.action)]
     return AFTER[type(last)]

@@ -4,10 +4,24 @@ from collections.abc import Callable, Iterable, KeysView
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck import decide
 from unstuck.changes import Changes
-from unstuck.diagnosis import AGENT_DOWN, KINDS, Failure, Kind
-from unstuck.journal import (
+from unstuck.decide.action import (
+    Accept,
+    Amend,
+    Append,
+    Continue,
+    Decision,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Switch,
+    Wait,
+)
+from unstuck.decide.decision import APPROVAL
+from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -22,7 +36,7 @@ from unstuck.journal import (
     Verified,
 )
 from unstuck.outcome import Outcome, Usage
-from unstuck.plans import Task
+from unstuck.plans.plan import Task
 from unstuck.state.stages import Stage, next_stage
 from unstuck.verdict import Verdict
 
@@ -54,7 +68,7 @@ class AttemptState:
     outcome: Outcome | None = None
     verdict: Verdict | None = None
     failure: Failure | None = None
-    decision: decide.Decision | None = None
+    decision: Decision | None = None
     snapshot: str | None = None
     alone: Verdict | None = None
     """The verdict before the work was merged with what had landed meanwhile."""
@@ -68,7 +82,7 @@ class AttemptState:
     @property
     def goes_on(self) -> bool:
         """Whether it is to go on in a new session: it has not failed, it is in progress."""
-        return self.decision is not None and isinstance(self.decision.action, decide.Continue | decide.Wait)
+        return self.decision is not None and isinstance(self.decision.action, Continue | Wait)
 
     @property
     def work(self) -> str | None:
@@ -153,7 +167,7 @@ class TaskState:
     """What the last of them is to repair."""
     waits_for: tuple[str, ...] = ()
     """Tasks that were written into the plan to be done before this one is tried again."""
-    modifications: tuple[decide.Amend | decide.Append, ...] = ()
+    modifications: tuple[Amend | Append, ...] = ()
     """The changes of the plan that its agent asked for and got."""
     amends: str | None = None
     """The task whose agent asked for this one."""
@@ -265,17 +279,17 @@ def billed(outcome: Outcome, metered: float) -> float | None:
 
 def _acted(state: TaskState, event: Acted) -> TaskState:
     match event.action:
-        case decide.Accept():
+        case Accept():
             return replace(state, status="complete", commit=event.commit, changes=event.changes, question="", hint="")
-        case decide.Escalate(question=question, asks=asks) | decide.Halt(question=question, asks=asks):
+        case Escalate(question=question, asks=asks) | Halt(question=question, asks=asks):
             return replace(state, status="stuck", question=question, asks=asks)
-        case decide.Wait(until=until, what=what):
+        case Wait(until=until, what=what):
             return replace(state, status="waiting", wait_until=until, waits_on=what)
-        case decide.Retry(hint=hint):
+        case Retry(hint=hint):
             verdict = state.current.verdict
             seed = verdict.tree if verdict else state.current.tree
             return replace(state, status="running", hint=hint, seed=seed, base=state.current.base)
-        case decide.Fix():
+        case Fix():
             new = event.action.id
             known = new in state.fixes
             return replace(
@@ -288,7 +302,7 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 last_error=event.action.error,
                 waits_for=(*state.waits_for, new) if new not in state.waits_for else state.waits_for,
             )
-        case decide.Amend(request=request, ids=ids):
+        case Amend(request=request, ids=ids):
             kept = state.current.verdict.tree if request == "ADD_PREREQUISITE" and state.current.verdict else None
             return replace(
                 state,
@@ -299,11 +313,11 @@ def _acted(state: TaskState, event: Acted) -> TaskState:
                 waits_for=(*state.waits_for, *ids),
                 modifications=(*state.modifications, event.action),
             )
-        case decide.Append():
+        case Append():
             return replace(state, modifications=(*state.modifications, event.action))
-        case decide.Rollback(hint=hint):
+        case Rollback(hint=hint):
             return replace(state, status="running", hint=hint, seed=None, base=None)
-        case decide.Switch(hint=hint, agent=agent):
+        case Switch(hint=hint, agent=agent):
             return replace(state, status="running", hint=hint, seed=None, base=None, agent=agent)
         case _:
             return replace(state, status="running", hint=event.action.hint)
@@ -384,11 +398,9 @@ def reached(name: str, near: Callable[[str], Iterable[str]]) -> KeysView[str]:
 
 def added(task: Task, original: TaskState, event: Acted) -> TaskState:
     """Return a new task's state. A fix, and the first part of a split task, go on from the work that there is."""
-    if isinstance(event.action, decide.Fix):
+    if isinstance(event.action, Fix):
         return _repairing(task, original)
-    first = (
-        isinstance(event.action, decide.Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
-    )
+    first = isinstance(event.action, Amend) and event.action.request == "SPLIT_TASK" and task.id == event.added[0].id
     state = _repairing(task, original) if first else TaskState(task=task, inserted=True)
     return replace(state, amends=original.task.id)
 
@@ -417,7 +429,7 @@ def unverified(state: TaskState) -> bool:
 
 def awaits_approval(state: TaskState) -> bool:
     """Whether the work is right, and only a person's word is missing."""
-    return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == decide.APPROVAL
+    return state.status == "stuck" and bool(state.climbed) and state.climbed[-1] == APPROVAL
 
 
 def _current(state: TaskState, **changes: object) -> TaskState:

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unstuck.agents import last_question, says_done
-from unstuck.decide import Rollback
-from unstuck.diagnosis import KINDS, Failure, Kind, capture, read
+from unstuck.agents.claims import last_question, says_done
+from unstuck.decide.action import Rollback
+from unstuck.diagnosis.captured import capture
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
+from unstuck.diagnosis.reading import read
 from unstuck.shipped import shipped_toml
-from unstuck.state import AttemptState, TaskState, awaits_approval
+from unstuck.state.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.text import fill, one_line, quoted
 
 SAID_CHARS = 200

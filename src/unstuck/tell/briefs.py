@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unstuck.decide import pivot
-from unstuck.diagnosis import Failure, Kind, advice, capture, headline, phase_type
-from unstuck.journal import PastAttempt
-from unstuck.plans import Problem
+from unstuck.decide.loops import pivot
+from unstuck.diagnosis.captured import advice, capture, headline, phase_type
+from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.journal.event import PastAttempt
+from unstuck.plans.plan import Problem
 from unstuck.shipped import shipped_toml
-from unstuck.state import AttemptState, TaskState
+from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.text import one_line, quoted
 from unstuck.verdict import Check
 

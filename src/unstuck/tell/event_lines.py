@@ -1,8 +1,21 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck import journal
-from unstuck.agents import says_done
-from unstuck.decide import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
+from unstuck.agents.claims import says_done
+from unstuck.decide.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait
+from unstuck.decide.experience import Weighed
+from unstuck.journal.event import (
+    Acted,
+    Classified,
+    Decided,
+    Event,
+    Inherited,
+    Operated,
+    PlanChanged,
+    RunResumed,
+    RunStarted,
+    SessionEnded,
+    Verified,
+)
 from unstuck.shipped import shipped_toml
 from unstuck.text import counted, one_line, waits
 from unstuck.verdict import Verdict
@@ -12,47 +25,47 @@ ABOUT_CHARS = 200
 LINE_CHARS = 300
 
 
-def sentence(event: journal.Event) -> str:
+def sentence(event: Event) -> str:
     """Return the event as one line of plain text, without its time."""
     text = _sentence(event)
     task = getattr(event, "task", None)
     return one_line(f"{task}: {text}" if task else text, LINE_CHARS)
 
 
-def _sentence(event: journal.Event) -> str:
+def _sentence(event: Event) -> str:
     match event:
-        case journal.RunStarted():
+        case RunStarted():
             return f"run {event.run} of {one_line(event.about, ABOUT_CHARS)} started at {event.base[:12]}, {counted(len(event.tasks), 'task')}"
-        case journal.RunResumed():
+        case RunResumed():
             return "run resumed with fresh budgets for what was stuck" if event.epoch else "run resumed"
-        case journal.PlanChanged():
+        case PlanChanged():
             return f"the plan changed; open again: {', '.join(event.reopened) or 'nothing'}"
-        case journal.Operated():
+        case Operated():
             asked = " ".join(filter(None, (event.request.verb, event.request.task)))
             asked += f" ({event.request.text!r})" if event.request.text else ""
             return f"asked to {asked}: {f'refused, {event.refused}' if event.refused else 'done'}"
-        case journal.Inherited():
+        case Inherited():
             attempts = sum(len(task.attempts) for task in event.tasks)
             return f"{counted(attempts, 'earlier attempt')} of a predecessor found in {event.source}"
-        case journal.SessionEnded():
+        case SessionEnded():
             return _session_ended(event)
-        case journal.Verified():
+        case Verified():
             return _verdict(event.verdict)
-        case journal.Classified():
+        case Classified():
             return (
                 f"{event.failure.kind}: {event.failure.summary}"
                 if event.failure
                 else "nothing stands in the way of landing"
             )
-        case journal.Decided():
+        case Decided():
             return f"decided to {action_text(event.decision.action)} [{event.decision.rung}]"
-        case journal.Acted():
+        case Acted():
             return _acted(event)
         case _:
             return str(shipped_toml("telling")["sentences"][event.type].format(event=event))
 
 
-def _session_ended(event: journal.SessionEnded) -> str:
+def _session_ended(event: SessionEnded) -> str:
     ended = event.outcome.ended
     if ended.ok and not ended.seconds and ended.tail:
         return ended.tail  # nobody was called, and that says why
@@ -101,7 +114,7 @@ def action_text(action: Action) -> str:
     return str(shipped_toml("telling")["actions"][action.type].format(action=action, ids=ids))
 
 
-def _acted(event: journal.Acted) -> str:
+def _acted(event: Acted) -> str:
     kept = f"; its work is kept at {event.snapshot}" if event.snapshot else ""
     match event.action:
         case Accept():

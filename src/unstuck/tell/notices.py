@@ -4,12 +4,16 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from unstuck.decide import Escalate, Halt, Retry
-from unstuck.diagnosis import KINDS, Failure, capture, headline, phase_type
-from unstuck.journal import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
-from unstuck.plans import Plan, Problem, Task
+from unstuck.decide.action import Escalate, Halt, Retry
+from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.kinds import KINDS, Failure
+from unstuck.journal.event import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
+from unstuck.plans.plan import Plan, Problem, Task
 from unstuck.shipped import shipped_toml
-from unstuck.state import AttemptState, RunState, Stage, TaskState, siblings
+from unstuck.state.run_state import RunState
+from unstuck.state.schedule import siblings
+from unstuck.state.stages import Stage
+from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.halt import find_missing, resume_command
 from unstuck.text import counted, fill, one_line
 from unstuck.verdict import Verdict

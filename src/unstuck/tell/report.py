@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unstuck.changes import NEVER_LANDS, Changes
-from unstuck.decide import Accept, Amend, Rollback, Switch
-from unstuck.diagnosis import Failure
-from unstuck.journal import PastAttempt
+from unstuck.decide.action import Accept, Amend, Rollback, Switch
+from unstuck.diagnosis.kinds import Failure
+from unstuck.journal.event import PastAttempt
 from unstuck.shipped import shipped_toml
-from unstuck.state import APPROVED, AttemptState, RunState, TaskState, blocked
+from unstuck.state.run_state import RunState
+from unstuck.state.schedule import blocked
+from unstuck.state.task_state import APPROVED, AttemptState, TaskState
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from unstuck import __version__
-from unstuck.diagnosis import repairs
+from unstuck.diagnosis.classifying import repairs
 from unstuck.shipped import shipped_toml
 from unstuck.verdict import CheckResult, Remark, Verdict
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.git import Git, Trap, traps
+from unstuck.git.command import Git
+from unstuck.git.placing import Trap, traps
 from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
 from unstuck.tools.roles import listed

@@ -10,12 +10,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.changes import Change
-from unstuck.diagnosis import Diagnosis, Kind, reason
-from unstuck.plans import Task
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.missing import reason
+from unstuck.plans.plan import Task
 from unstuck.text import one_line
-from unstuck.tools import programs, shows_tests
+from unstuck.tools.shell import programs
+from unstuck.tools.toolchains import shows_tests
 from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
-from unstuck.verify import audit as reader
+from unstuck.verify.audit.auditing import accounted, asserts
+from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.checks import TO_BE_WRITTEN, check_on, evidence, is_test_run, narrowed, only_looks
@@ -71,7 +75,7 @@ def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     lost, base = [], workspace.tree_of(exam.subject.base)
     for commit, paths in forms.items():
         earlier = workspace.changes(commit, exam.subject.tree)
-        changes = [one for one in earlier if one.path in paths and not reader.is_harmless(one)]
+        changes = [one for one in earlier if one.path in paths and not is_harmless(one)]
         tree, base = (workspace.mixed(some, commit, [one.path for one in changes]) for some in (tree, base))
         lost += changes
     if lost:
@@ -191,7 +195,7 @@ class _Question:
 
     def _cleared(self, result: CheckResult, diagnosis: Diagnosis | None, *, built: bool) -> bool:
         """Whether the reader clears it: tests that assert what they did, or a manifest that asks for one package more."""
-        if not all(part_of(one.path) == "test" or reader.is_harmless(one) for one in self.touched):
+        if not all(part_of(one.path) == "test" or is_harmless(one) for one in self.touched):
             return False
         said = [line for line in result.ended.tail.splitlines() if pattern("judge", "absent").search(line)]
         said.append(diagnosis.message if diagnosis is not None else "")
@@ -253,7 +257,7 @@ def unnamed(exam: Exam) -> list[Change]:
 def _is_checking(change: Change, task: Task) -> bool:
     """Whether a check of the task names a file of the base, and the task's Files or what it asserts make it no work."""
     led = change.old is not None and is_led_to(change.path, task)
-    return led and (bool(task.files) or reader.asserts(change))
+    return led and (bool(task.files) or asserts(change))
 
 
 def bent(exam: Exam) -> list[Change]:
@@ -308,7 +312,7 @@ def unaccounted(changes: Sequence[Change], names: Collection[str] = ()) -> bool:
 
     A text that cannot even be loaded fails without the name of a test. Where none could be read, nobody can account for them.
     """
-    tests = reader.accounted(changes)
+    tests = accounted(changes)
     wanted = {re.split(r"::| > |\[", name)[-1 if "[" not in name else -2].strip() for name in names}
     concerned = [lives for name, lives in tests if name.rpartition("::")[2] in wanted] or [lives for _, lives in tests]
     return not concerned or not all(concerned)

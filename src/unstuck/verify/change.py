@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from unstuck.changes import Change
 from unstuck.shipped import shipped
 from unstuck.text import one_line
-from unstuck.tools import judges
+from unstuck.tools.toolchains import judges
 from unstuck.verdict import Remark, Severity
 
 SYMLINK = 0o120000

@@ -12,11 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from unstuck.diagnosis import KINDS, Diagnosis, Evidence, Failure, Kind, is_own_module, is_unwritten, read, red
-from unstuck.kit import Interrupted, Kit, set_up
+from unstuck.diagnosis.classifying import red
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.kinds import KINDS, Failure, Kind
+from unstuck.diagnosis.missing import is_own_module, is_unwritten
+from unstuck.diagnosis.reading import read
+from unstuck.kit.parts import Interrupted, Kit, set_up
 from unstuck.orders import Subject
 from unstuck.outcome import Ended
-from unstuck.tools import can_fail, is_plain_run, manifest_files, programs, role, selecting, words
+from unstuck.tools.roles import role
+from unstuck.tools.shell import can_fail, programs, words
+from unstuck.tools.toolchains import is_plain_run, manifest_files, selecting
 from unstuck.verdict import Check, CheckResult, Counts
 from unstuck.verify.change import known, part_of, pattern
 

@@ -6,16 +6,19 @@ from dataclasses import replace
 from importlib import import_module
 from posixpath import dirname, join, normpath
 
-from unstuck.agents import claimed_files, missing_files, statement
+from unstuck.agents.claims import claimed_files, missing_files, statement
 from unstuck.changes import Change
-from unstuck.decide import patch_marks
-from unstuck.diagnosis import Evidence, Kind, read
+from unstuck.decide.loops import patch_marks
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.kinds import Kind
+from unstuck.diagnosis.reading import read
 from unstuck.orders import Subject
-from unstuck.state import done_by_others
+from unstuck.state.past import done_by_others
 from unstuck.text import one_line
-from unstuck.tools import is_plain_run
+from unstuck.tools.toolchains import is_plain_run
 from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
-from unstuck.verify import audit as reader
+from unstuck.verify.audit.auditing import audit
+from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
 from unstuck.verify.change import (
@@ -230,7 +233,7 @@ def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     fence = exam.kit.config.verify.scope
     given = exam.changes, exam.task.files, red, exam.kit.redactor
-    remarks = [*_or_a_question(reader.audit, *given)] if exam.changes else []
+    remarks = [*_or_a_question(audit, *given)] if exam.changes else []
     if fence != "off":
         remarks += (
             *outside_scope(exam.changes, exam.task.files, fence),
@@ -253,7 +256,7 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
     text = f"{exam.task.title}\n{exam.task.body}".lower()
     for change in exam.playing("settings", "commands", "support") if not exam.task.files else ():
         name = change.path.rpartition("/")[2].lower()
-        if change.old is not None and change.path not in told and name not in text and not reader.is_harmless(change):
+        if change.old is not None and change.path not in told and name not in text and not is_harmless(change):
             now = next(iter((*added_lines(change), *removed_lines(change))), Line(1, ""))
             says = f"{change.path} was {'changed' if change.new is not None else 'deleted'}, and the task does not name it."
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.verdict import Check, CheckResult, Remark
-from unstuck.verify import audit as reader
+from unstuck.verify.audit.settings import is_harmless
+from unstuck.verify.audit.turning import asking_otherwise, expecting_otherwise
 from unstuck.verify.base_judge import bent, unnamed
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern
 from unstuck.verify.checks import Rewritten, is_test_run, narrowed, only_looks, stands_for_another
@@ -43,7 +44,7 @@ def _reaching(exam: Exam) -> list[str]:
     reaching = [path for path, text in added.items() if pattern("judge", "reaches").search(text)]
     reaching += [one.path for one in exam.changes if one.old is None and stands_for_another(one.path)]
     named = [one for one in exam.playing("settings", "commands", "support") if exam.names(one.path)]
-    return reaching + [one.path for one in named if not reader.is_harmless(one)]
+    return reaching + [one.path for one in named if not is_harmless(one)]
 
 
 def _is_deaf(exam: Exam, check: Check) -> bool:
@@ -105,7 +106,7 @@ def expects(exam: Exam) -> Iterator[Remark]:
             continue
         tests = is_test_run(check)
         texts = {} if tests else _asserting_scripts(exam, check)
-        asked = "" if tests or texts else reader.asking_otherwise(check.command)
+        asked = "" if tests or texts else asking_otherwise(check.command)
         before = exam.before_work(check) if tests or texts or asked else None
         if before is None or before.ended.ok:
             continue
@@ -128,7 +129,7 @@ def _deaf_to(exam: Exam, check: Check, tree: str, texts: Mapping[str, str], name
     """Return a file whose tests of these names may expect anything; those that were heard are left out and the rest is tried again."""
     asked = False
     for _ in range(ROUNDS):
-        some = {path: reader.expecting_otherwise(path, text, names) for path, text in texts.items()}
+        some = {path: expecting_otherwise(path, text, names) for path, text in texts.items()}
         otherwise = {path: text for path, text in some.items() if text}
         if not otherwise:
             break
@@ -151,7 +152,7 @@ def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:
     """Return the scripts that are the check, and assert something; what the work itself asserts is no judge of it."""
     changed = {one.path for one in exam.changes}
     texts = {path: text for path, text in _scripts(exam, check).items() if path not in changed}
-    return {path: text for path, text in texts.items() if reader.expecting_otherwise(path, text)}
+    return {path: text for path, text in texts.items() if expecting_otherwise(path, text)}
 
 
 def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:

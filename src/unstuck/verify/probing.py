@@ -6,11 +6,12 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis import MERE_FILE, reason
-from unstuck.kit import Kit
-from unstuck.plans import END_TO_END
+from unstuck.diagnosis.judging import MERE_FILE
+from unstuck.diagnosis.missing import reason
+from unstuck.kit.parts import Kit
+from unstuck.plans.plan import END_TO_END
 from unstuck.text import one_line
-from unstuck.tools import is_plain_run, shows_tests
+from unstuck.tools.toolchains import is_plain_run, shows_tests
 from unstuck.verdict import Check, CheckResult, Remark
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, pattern, removed_lines

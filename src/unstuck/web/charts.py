@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from unstuck.decide import Wait
-from unstuck.journal import (
+from unstuck.decide.action import Wait
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Entry,

@@ -7,10 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose import Follower, View, brief_of, changed, experience_rows, fleet_of, reopen_run, tools_used
+from unstuck.compose.learned import experience_rows
+from unstuck.compose.looking import Follower, View, brief_of, changed, tools_used
+from unstuck.compose.opening import reopen_run
+from unstuck.compose.working import fleet_of
 from unstuck.config_file import readable_config
 from unstuck.errors import BadUsage, UnstuckError
-from unstuck.journal import Verb
+from unstuck.journal.event import Verb
 from unstuck.text import iso
 from unstuck.web.followed import Followed
 from unstuck.web.overview import clean

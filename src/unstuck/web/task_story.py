@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.decide import Decision
-from unstuck.diagnosis import KINDS, Failure
-from unstuck.files import check_object
-from unstuck.journal import (
+from unstuck.decide.action import Decision
+from unstuck.diagnosis.kinds import KINDS, Failure
+from unstuck.files.phase_file import check_object
+from unstuck.journal.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -19,8 +19,11 @@ from unstuck.journal import (
     Verified,
 )
 from unstuck.outcome import Outcome, ToolCall
-from unstuck.state import AttemptState, RunState
-from unstuck.tell import action_text, escalation, lineage_text, question, sentence
+from unstuck.state.run_state import RunState
+from unstuck.state.task_state import AttemptState
+from unstuck.tell.asking import escalation, question
+from unstuck.tell.event_lines import action_text, sentence
+from unstuck.tell.report import lineage_text
 from unstuck.text import one_line
 from unstuck.verdict import Verdict
 from unstuck.web.overview import clean, event_object

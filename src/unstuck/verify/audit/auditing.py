@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.changes import Change
-from unstuck.secrets import Redactor
+from unstuck.secrets.redact import Redactor
 from unstuck.verdict import Remark
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests

@@ -1,9 +1,0 @@
-from unstuck.line.execute import run_session as run_session
-from unstuck.line.here import PROBE as PROBE
-from unstuck.line.here import Here as Here
-from unstuck.line.operate import Operations as Operations
-from unstuck.line.operate import nobodys_word as nobodys_word
-from unstuck.line.pool import Pool as Pool
-from unstuck.line.resume import unfinished as unfinished
-from unstuck.line.supervise import Situation as Situation
-from unstuck.line.supervise import Supervisor as Supervisor

@@ -1,1 +1,0 @@
-from unstuck.mcp.offer import serve as serve
