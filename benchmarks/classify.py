@@ -12,7 +12,7 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
 
 VIEWS: Mapping[str, str] = {"type": "A", "category": "B", "phase_type": "C"}
 """Our names for the views, and the letters that the records use."""

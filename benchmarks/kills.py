@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks.parallel import agent_of, make_repository
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.looking import look
-from unstuck.decide.action import Escalate, Halt
-from unstuck.errors import BadUsage
-from unstuck.journal.event import Acted
+from unstuck.model.action import Escalate, Halt
+from unstuck.model.errors import BadUsage
+from unstuck.model.event import Acted
 
 TASKS, KILLS, PARALLEL = 60, 100, 2
 SHORTEST, LONGEST = 0.3, 4.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unstuck.errors import UnstuckError
+from unstuck.model.errors import UnstuckError
 
 
 class BenchBroken(UnstuckError):

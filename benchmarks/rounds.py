@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import Report
-from unstuck.changes import Change
-from unstuck.verdict import Remark
+from unstuck.model.changes import Change
+from unstuck.model.verdict import Remark
 from unstuck.verify.audit.auditing import audit
 
 FOLDER = Path(__file__).parent / "corpora" / "tamper"

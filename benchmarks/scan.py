@@ -12,7 +12,7 @@ from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_rules
 from unstuck.diagnosis.rulebook import fast_scanner
 from unstuck.diagnosis.scanning import ReScanner
-from unstuck.text import clean
+from unstuck.model.text import clean
 
 MEGABYTE = 1_000_000
 NAIVE_LINES = 2000

@@ -12,7 +12,7 @@ from benchmarks.report import Report, Target
 from unstuck.git.furnishing import Lender
 from unstuck.git.repository import Meanwhile, find
 from unstuck.git.workspace import GitWorkspace
-from unstuck.ports import Landing
+from unstuck.model.landing import Landing
 
 FILES, COMMITS = 50_000, 25_000
 """A repository with many files, and one with much history: four objects per commit."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
-from unstuck.journal.event import Acted, Entry
+from unstuck.model.event import Acted, Entry
 from unstuck.state.run_state import RunState
 
 LANDED, ENDED = "landed", "ended"

@@ -38,10 +38,10 @@ if __package__ in {None, ""}:  # started as a file: the package is the folder th
 from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
-from unstuck.changes import Change
 from unstuck.compose.by_hand import verify_by_hand
 from unstuck.kit.parts import Stopper
-from unstuck.verdict import Remark, Verdict
+from unstuck.model.changes import Change
+from unstuck.model.verdict import Remark, Verdict
 from unstuck.verify.audit.auditing import audit
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import is_judge, part_of, pattern, rule_of

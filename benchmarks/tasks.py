@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.plans.plan import Insertion
+from unstuck.model.plan import Insertion
 from unstuck.plans.plan_file import open_plan
 
 TASKS, REPEATS = 5000, 25

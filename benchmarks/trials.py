@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from unstuck.decide.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ANY_AGENT, Experience, Moves, Tried, drawn
 from unstuck.decide.policy import Policy
-from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.model.action import Continue, Retry, Rollback, Switch, Wait
+from unstuck.model.failure import Failure, Kind
 
 Ended = Literal["done", "timeout", "error"]
 

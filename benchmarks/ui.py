@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.looking import Follower
-from unstuck.journal.event import Acted, AttemptStarted
+from unstuck.model.event import Acted, AttemptStarted
 
 CLIENTS, TASKS, BLOCK, SECONDS = 50, 48, 6, 0.4
 RATIO = 1.05

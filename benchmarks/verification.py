@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
-from unstuck.journal.event import Entry, SessionEnded, Verified
+from unstuck.model.event import Entry, SessionEnded, Verified
 from unstuck.state.run_state import RunState
 
 SECONDS = 10.0

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from unstuck.decide.policy import NEVER_ENDING, Policy, Rung, profiles, rungs_of
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "policies.md"
 INTRODUCTION = """# Policies

@@ -22,12 +22,12 @@ from typing import Any, Protocol
 
 from unstuck import diagnose
 from unstuck.agents.manifests import catalog
-from unstuck.changes import Change
 from unstuck.cli import run_cli
 from unstuck.config_file import read_config
 from unstuck.decide.policy import profile
 from unstuck.diagnosis.rule_files import catalog_guidance
-from unstuck.journal.event import Noted, encode
+from unstuck.model.changes import Change
+from unstuck.model.event import Noted, encode
 from unstuck.plans.tasks_md import read
 from unstuck.secrets.redact import redactor
 from unstuck.testing import World

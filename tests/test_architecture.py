@@ -17,7 +17,7 @@ from tests.house import (
 )
 
 from unstuck.decide.policy import profiles
-from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.model.failure import KINDS, Kind
 
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
 RIDDLES = {"bench", "benches", "deed", "deeds", "desk", "practice", "standing", "surgery", "ways"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
-from unstuck.config import AgentConfig, Config
-from unstuck.errors import BadUsage
+from unstuck.model.config import AgentConfig, Config
+from unstuck.model.errors import BadUsage
 from unstuck.shipped import pages
 
 if TYPE_CHECKING:

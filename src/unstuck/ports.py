@@ -5,20 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from unstuck.changes import Change, Changes, Touch
 from unstuck.diagnosis.evidence import Evidence, Hit
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Failure
-from unstuck.journal.event import Entry, Event, Request, Verb
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.model.changes import Change, Changes, Touch
+from unstuck.model.config import TimeLimits
+from unstuck.model.event import Entry, Event, Request, Verb
+from unstuck.model.failure import Failure
+from unstuck.model.landing import AlreadyHome, Conflict, Landing, NotPossible, Snapshot, Tree, WayHome
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Insertion, Plan, Task
+from unstuck.model.verdict import Verdict
 from unstuck.remedies.chain import Step
 from unstuck.remedies.recovery_plan import Strategy
 from unstuck.state.run_state import RunState
-from unstuck.verdict import Verdict
 
 if TYPE_CHECKING:
-    from unstuck.orders import SessionDone, SessionOrder, Subject
+    from unstuck.model.orders import SessionDone, SessionOrder, Subject
 
 
 class Clock(Protocol):
@@ -35,15 +37,6 @@ class Stop(Protocol):
 
     def deadline(self) -> float | None:
         """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeLimits:
-    """Ceilings in seconds; None is no limit."""
-
-    first_output: float | None = None
-    silence: float | None = None
-    wall_clock: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +62,7 @@ class Command:
     """Set on top of the supervisor's own environment."""
     stdin: bytes = b""
     dialogue: Dialogue | None = None
-    limits: TimeLimits = TimeLimits()
+    limits: TimeLimits = field(default_factory=TimeLimits)
     gist: Callable[[str], str] = str
     """Say what of a printed line is worth showing to a person; empty for nothing."""
     quiet: bool = False
@@ -260,39 +253,6 @@ class Judge(Protocol):
         """Return when the limit ends that was found, in seconds since 1970, where the provider says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """Work that was put away before something destructive: tracked, untracked and index."""
-
-    ref: str
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
-    """Exactly what would land: git's id of it, and what was left out of it, as sentences."""
-
-    id: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Two lines of work that cannot be merged by machine."""
-
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
-    """What to land: a verified tree, the commit it was verified on, and the commit's text and time."""
-
-    tree: str
-    base: str
-    message: str
-    at: float
-
-
 class Workspace(Protocol):
     """The git side of one run. Every method may be repeated after a crash."""
 
@@ -392,40 +352,6 @@ class Checkouts(Workspace, Protocol):
 
     def files(self, tree: str) -> tuple[str, ...]:
         """List all paths of a tree."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyHome:
-    """The user's branch has everything."""
-
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FastForward:
-    """The user's branch can simply move on to `commit`."""
-
-    commit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
-    """The user's branch moved; `commit` joins both. Its tree must be verified before it is applied."""
-
-    commit: str
-    tree: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotPossible:
-    """Why the branch stays where it is, as a sentence, and the command that brings it home by hand."""
-
-    reason: str
-    command: str
-    files: tuple[str, ...] = ()
-
-
-WayHome = AlreadyHome | FastForward | Merge | NotPossible
 
 
 class Home(Protocol):

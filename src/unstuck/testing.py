@@ -11,22 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unstuck.agents.claims import claim
-from unstuck.changes import Change, Changes, Touch
-from unstuck.config import Config
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy, profile
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.journal.event import Entry, Event, Options, Request, RunStarted, Verb
 from unstuck.kit.parts import Kit, Layout, NoRemedies, Stopper
 from unstuck.kit.recorder import Recorder
 from unstuck.line.here import PROBE, Here
 from unstuck.line.operate import Operations
 from unstuck.line.pool import Pool
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.model.changes import Change, Changes, Touch
+from unstuck.model.config import Config
+from unstuck.model.event import Entry, Event, Options, Request, RunStarted, Verb
+from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
-from unstuck.ports import Assignment, Command, Conflict, Landing, Remedies, Snapshot, Stop, Tree
+from unstuck.ports import Assignment, Command, Remedies, Stop
 from unstuck.secrets.redact import redactor
 from unstuck.state.run_state import RunState, fold
 

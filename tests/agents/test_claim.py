@@ -24,7 +24,7 @@ from unstuck.agents.claims import (
     statement,
 )
 from unstuck.decide.fixes import summary
-from unstuck.outcome import Claim, Ended
+from unstuck.model.outcome import Claim, Ended
 
 FAILED = """Task 1.3: Add failure parser FAILED
 - Error: File not found: src/parser.ts

@@ -11,9 +11,9 @@ import pytest
 from unstuck.agents.crew import CodingAgent, first_found
 from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
-from unstuck.config import AgentConfig, Config
 from unstuck.config_file import read_config
-from unstuck.outcome import Ended
+from unstuck.model.config import AgentConfig, Config
+from unstuck.model.outcome import Ended
 from unstuck.ports import Assignment
 from unstuck.shipped import shipped
 

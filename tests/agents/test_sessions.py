@@ -11,7 +11,7 @@ import pytest
 from unstuck.agents.formats import as_json, formats
 from unstuck.agents.manifests import catalog
 from unstuck.agents.streams import read
-from unstuck.outcome import End, Transcript
+from unstuck.model.outcome import End, Transcript
 
 FOLDER = Path(__file__).parent / "sessions"
 

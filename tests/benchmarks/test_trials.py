@@ -7,7 +7,7 @@ from benchmarks.policy import SAMPLE, measure, read_trials, score
 from benchmarks.trials import Score, Trial, replay, replay_by_experience
 
 from unstuck.decide.policy import profile
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
 
 
 def trials(**results: dict[str, str]) -> list[Trial]:

@@ -14,7 +14,7 @@ from tests.patience import wait_until
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
-from unstuck.journal.event import Acted, Entry, Options
+from unstuck.model.event import Acted, Entry, Options
 from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.patience import wait_until
 
-from unstuck.plans.plan import Plan, Task, check
+from unstuck.model.plan import Plan, Task, check
 
 if TYPE_CHECKING:
     from tests.project import Project, Told

@@ -14,7 +14,7 @@ from tests.project import LIMITS
 
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_run
-from unstuck.diagnosis.kinds import KINDS
+from unstuck.model.failure import KINDS
 from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 

@@ -12,7 +12,7 @@ from benchmarks.classify import classifiers as all_classifiers
 from benchmarks.classify import judge, macro_f1, read_cases, scores
 
 import unstuck
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 
 SOURCE = Path(__file__).parents[2] / "src"
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck.compose.looking import look
-from unstuck.decide.action import Escalate, Halt
-from unstuck.journal.event import Acted
+from unstuck.model.action import Escalate, Halt
+from unstuck.model.event import Acted
 
 if TYPE_CHECKING:
     from tests.project import Project

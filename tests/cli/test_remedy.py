@@ -13,7 +13,7 @@ import pytest
 from tests.sampling import some
 
 import unstuck
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
 
 if TYPE_CHECKING:
     from tests.project import Project

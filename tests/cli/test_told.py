@@ -15,8 +15,8 @@ from tests.project import SOURCE, make_project
 from unstuck.agents.claims import asks
 from unstuck.agents.manifests import manifest, permission
 from unstuck.agents.streams import gist
-from unstuck.config import AgentConfig
 from unstuck.config_file import read_config
+from unstuck.model.config import AgentConfig
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery

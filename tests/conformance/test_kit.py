@@ -10,7 +10,7 @@ from tests.conformance.conftest import MARK, PROC, marked
 from tests.conformance.scenarios import SCENARIOS
 from tests.patience import wait_until
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 
 
 @pytest.mark.skipif(not PROC.is_dir(), reason="orphans are looked for in /proc, and there is none")

@@ -21,7 +21,7 @@ from tests.conformance.turns import Run, Stall
 from tests.patience import wait_until
 
 from unstuck.agents.manifests import catalog
-from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.model.failure import KINDS, Kind
 from unstuck.process.sandbox import trouble
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(500)]

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from scripts.write_policies import most_decisions
 
-from unstuck.decide.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ENOUGH, Experience, Tried
 from unstuck.decide.policy import FUTILE, LIMITED, OWN_LADDERS, Limits, Policy, parse, profile, profiles
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
+from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.model.failure import KINDS, Failure, Kind
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {

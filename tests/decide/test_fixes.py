@@ -6,7 +6,6 @@ import pytest
 from scripts.write_policies import most_decisions_of_lineage
 
 from unstuck.agents.claims import failure_report
-from unstuck.decide.action import Escalate, Fix, Halt
 from unstuck.decide.decision import History, decide
 from unstuck.decide.fixes import (
     BUDGET,
@@ -22,10 +21,11 @@ from unstuck.decide.fixes import (
     summary,
 )
 from unstuck.decide.policy import Limits, limited, profile, profiles
-from unstuck.diagnosis.kinds import Failure, Kind
+from unstuck.model.action import Escalate, Fix, Halt
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.plan import Plan, Task
 from unstuck.plans import tasks_md
 from unstuck.plans.fields import raw_fields
-from unstuck.plans.plan import Plan, Task
 
 ORIGINAL = """\
 - [ ] 1.3 Add failure parser

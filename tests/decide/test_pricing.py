@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.compose.looking import look
-from unstuck.decide.action import Escalate, Retry, Rollback, Switch
 from unstuck.decide.decision import History, decide
 from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
 from unstuck.decide.policy import profile
-from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.plans.plan import Task
+from unstuck.model.action import Escalate, Retry, Rollback, Switch
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.plan import Task
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -7,10 +7,10 @@ import pytest
 
 from unstuck.agents.claims import claim
 from unstuck.diagnosis.classifying import classify, evidence_of
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.outcome import End, Ended, Ending, Outcome
-from unstuck.verdict import CheckKind, CheckResult, Verdict
+from unstuck.model.failure import Kind
+from unstuck.model.outcome import End, Ended, Ending, Outcome
+from unstuck.model.verdict import CheckKind, CheckResult, Verdict
 
 DONE = Outcome(ended=Ended(ending="exited", exit_code=0), claim="done")
 

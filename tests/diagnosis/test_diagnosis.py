@@ -12,10 +12,10 @@ from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
 from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
-from unstuck.outcome import Ended, Outcome
-from unstuck.verdict import CheckResult, Verdict
+from unstuck.model.failure import KINDS, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.verdict import CheckResult, Verdict
 
 CASES = [
     case

@@ -10,8 +10,8 @@ What does not hold, and why:
 
 import pytest
 
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rulebook import diagnose
+from unstuck.model.failure import Kind
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.evidence import Evidence, plain
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import needles
 from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
 from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
-from unstuck.errors import BadUsage
-from unstuck.text import clean
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import Kind
+from unstuck.model.text import clean
 
 CASES = Path(__file__).parent / "cases"
 RULES = tuple(rule for rule in catalog_rules() if rule.pattern)

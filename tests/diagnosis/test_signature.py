@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
 from unstuck.diagnosis.signature import _ROOTS, normal, signature
-from unstuck.text import shown
+from unstuck.model.text import shown
 
 SAME = [
     pytest.param(

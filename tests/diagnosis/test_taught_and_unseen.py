@@ -14,8 +14,8 @@ from benchmarks.classify import VIEWS, classifiers, judge, macro_f1, read_cases
 from scripts.learn_words import CATALOG, examples, made_from
 
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rulebook import open_rulebook
+from unstuck.model.failure import KINDS, Kind
 
 HERE = Path(__file__).parent
 UNSEEN: Mapping[str, Mapping[str, float]] = {

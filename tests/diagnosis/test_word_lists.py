@@ -7,9 +7,9 @@ import pytest
 from unstuck.decide.policy import BadPolicy, profiles
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.keyword_lists import by_word_lists
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import KINDS, Failure, Kind
 
 INDICATORS = {
     "BROKEN_BUILD": (

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from unstuck.changes import Changes
-from unstuck.decide.action import Accept, Action, Decision, Halt, Retry
 from unstuck.diagnosis.captured import capture, headline
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.files.phase_file import config, phase
-from unstuck.journal.event import (
+from unstuck.model.action import Accept, Action, Decision, Halt, Retry
+from unstuck.model.changes import Changes
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -23,11 +22,12 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Verdict
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import startable, waits_for_siblings
-from unstuck.verdict import Verdict
 
 SIBLINGS = ("2a", "2b", "2c")
 TESTS = ("auth.test.ts::validateToken", "auth.test.ts::refreshToken", "auth.test.ts::handleExpired")

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.action import Accept, Decision, Fix
 from unstuck.decide.policy import profile
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.files.smart_ralph import (
     NotAState,
     Progress,
@@ -21,7 +19,8 @@ from unstuck.files.smart_ralph import (
     settings,
     updated,
 )
-from unstuck.journal.event import (
+from unstuck.model.action import Accept, Decision, Fix
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -33,11 +32,12 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.outcome import Ended, Outcome
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.verdict import Verdict
 from unstuck.plans import tasks_md
 from unstuck.plans.plan_file import open_plan
 from unstuck.state.run_state import RunState, fold
-from unstuck.verdict import Verdict
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
 SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMap": {}}

@@ -9,7 +9,7 @@ from pathlib import Path
 from unstuck.compose.opening import open_run
 from unstuck.fleet.postgres_journal import PostgresJournal
 from unstuck.git.repository import find
-from unstuck.journal.event import Entry, Event
+from unstuck.model.event import Entry, Event
 from unstuck.process.ancestry import host
 
 

@@ -14,12 +14,12 @@ from tests.fleet.conftest import psycopg
 from tests.patience import wait_until
 from tests.project import Project
 
-from unstuck.errors import BadUsage, CannotWrite, Owned, OwnershipLost
 from unstuck.fleet.jobs import Enlisted, Job, Jobs, Offer
 from unstuck.fleet.postgres import PASSWORD, Link, address
 from unstuck.fleet.postgres_journal import PostgresJournal
 from unstuck.fleet.roster import Fleet
-from unstuck.journal.event import Noted, Request
+from unstuck.model.errors import BadUsage, CannotWrite, Owned, OwnershipLost
+from unstuck.model.event import Noted, Request
 
 Staff = Callable[..., Enlisted]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.errors import BadUsage
 from unstuck.git.placing import Placing, traps
+from unstuck.model.errors import BadUsage
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.git.opening import workspace
 
-from unstuck.errors import BadUsage, Unavailable
 from unstuck.files.storing import begin_anew, journal_path
 from unstuck.git import repository
 from unstuck.git.command import Git
 from unstuck.git.repository import Identity, find, slots_folder
 from unstuck.journal.sqlite import SqliteJournal
+from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.plans.plan_file import open_plan
 from unstuck.shipped import shipped
 

@@ -13,9 +13,9 @@ import pytest
 from tests.git.opening import workspace
 from tests.patience import wait_until
 
-from unstuck.errors import CheckpointGone
 from unstuck.git.command import Git, await_quiet, git_processes
 from unstuck.git.placing import Placing
+from unstuck.model.errors import CheckpointGone
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ from unstuck.git.command import Git
 from unstuck.git.pruning import prune
 from unstuck.git.repository import find, slots_folder
 from unstuck.git.way_home import Homecoming
-from unstuck.ports import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
+from unstuck.model.landing import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
 
 SOURCE = Path(__file__).parents[2] / "src"
 MESSAGE = "Land 1.1\n\n# not a comment\n\nUnstuck-Task: 1.1\n"

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from tests.git.opening import workspace
 
-from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.git.command import Git
 from unstuck.git.placing import Placing
 from unstuck.git.repository import NOBODY, find
 from unstuck.git.workspace import GitWorkspace
-from unstuck.ports import Conflict, Landing, Workspace
+from unstuck.model.errors import CheckpointGone, GitFailed
+from unstuck.model.landing import Conflict, Landing
+from unstuck.ports import Workspace
 
 ODD_NAMES = [
     b"new\nline",

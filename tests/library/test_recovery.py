@@ -10,9 +10,9 @@ import pytest
 
 import unstuck
 from unstuck import Recovery
-from unstuck.diagnosis.kinds import Kind
-from unstuck.errors import BadUsage
-from unstuck.plans.plan import Task
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import Kind
+from unstuck.model.plan import Task
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
 RED = "AssertionError: Expected 200 but got 404"

@@ -22,8 +22,8 @@ import pytest
 from tests.nursery import Nursery
 from tests.patience import wait_until
 
-from unstuck.journal.event import Entry, RunResumed
 from unstuck.journal.sqlite import COVERED, SqliteJournal
+from unstuck.model.event import Entry, RunResumed
 from unstuck.state.run_state import RunState, fold
 
 GIT = shutil.which("git") or ""

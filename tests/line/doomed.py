@@ -18,8 +18,8 @@ from tests.nursery import serve
 
 from unstuck.cli import run_cli
 from unstuck.compose.opening import open_run
-from unstuck.journal.event import Entry, Event, Options
 from unstuck.journal.sqlite import SqliteJournal
+from unstuck.model.event import Entry, Event, Options
 
 
 class DoomedJournal(SqliteJournal):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.sampling import some
 
-from unstuck.journal.event import Acted, Decided
+from unstuck.model.event import Acted, Decided
 
 if TYPE_CHECKING:
     from tests.line.conftest import World

@@ -15,10 +15,10 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from unstuck.decide.action import Accept, Escalate
 from unstuck.files.projections import Projections
-from unstuck.journal.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
 from unstuck.kit.recorder import Recorder
+from unstuck.model.action import Accept, Escalate
+from unstuck.model.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
 from unstuck.plans.plan_file import OpenPlan, runnable_in
 from unstuck.process.ancestry import birth, host
 from unstuck.secrets.redact import redactor

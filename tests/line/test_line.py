@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.decide.policy import profile
-from unstuck.journal.event import Decided, Request, RunEnded, SessionEnded
-from unstuck.outcome import Ended
-from unstuck.plans.plan import Task
+from unstuck.model.event import Decided, Request, RunEnded, SessionEnded
+from unstuck.model.outcome import Ended
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check
 from unstuck.state.run_state import RunState, fold
 from unstuck.testing import MemoryJournal, Part, World
-from unstuck.verdict import Check
 
 GREEN = Part(work="right")
 RED = Part(work="wrong")

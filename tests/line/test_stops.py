@@ -5,10 +5,10 @@ from typing import Any
 
 from unstuck.decide.policy import Limits, profile
 from unstuck.kit.parts import NoRemedies
-from unstuck.outcome import Ended
-from unstuck.plans.plan import Task
+from unstuck.model.outcome import Ended
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check
 from unstuck.testing import MemoryJournal, Part, World
-from unstuck.verdict import Check
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))
 OTHER = Task(id="1.2", title="Two", checks=(Check(command="also"),))

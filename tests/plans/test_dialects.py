@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.project import Project
 
-from unstuck.errors import BadUsage
-from unstuck.plans.plan import Insertion, batches, check
+from unstuck.model.errors import BadUsage
+from unstuck.model.plan import Insertion, batches, check
 from unstuck.plans.plan_file import OpenPlan, open_plan
 
 KIT = """\

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unstuck.errors import CannotWrite
+from unstuck.model.errors import CannotWrite
+from unstuck.model.plan import Insertion
 from unstuck.plans import tasks_md
-from unstuck.plans.plan import Insertion
 from unstuck.plans.plan_file import open_plan
 
 FIX = "- [ ] {id} [FIX {of}] Fix: it\n  - **Do**: Address the error: it\n  - **Verify**: grep pattern\n"

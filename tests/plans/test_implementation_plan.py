@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from unstuck.model.plan import check, execution
 from unstuck.plans import json_formats as reader
-from unstuck.plans.plan import check, execution
 from unstuck.plans.plan_file import open_plan
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.project import Project
 
-from unstuck.errors import BadUsage
-from unstuck.plans.plan import Insertion, Plan, check
+from unstuck.model.errors import BadUsage
+from unstuck.model.plan import Insertion, Plan, check
 from unstuck.plans.plan_file import open_plan
 
 TASK_MASTER: dict[str, Any] = {

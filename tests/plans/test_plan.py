@@ -1,6 +1,6 @@
 import pytest
 
-from unstuck.plans.plan import Plan, Task, batches, check
+from unstuck.model.plan import Plan, Task, batches, check
 
 
 def plan(*tasks: Task) -> Plan:

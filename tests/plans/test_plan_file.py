@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.plans.plan_file import OpenPlan, open_plan, runnable_in
 from unstuck.process.rewriting import LARGEST, rewrite
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from unstuck.plans.plan import Plan, Task, conventional, parts
+from unstuck.model.plan import Plan, Task, conventional, parts
+from unstuck.model.verdict import Check
 from unstuck.plans.review import reviewed
-from unstuck.verdict import Check
 
 
 def told(*tasks: Task, gates: int = 0) -> str:

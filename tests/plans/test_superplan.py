@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from unstuck.model.plan import Plan, check, execution
 from unstuck.plans.phases import normalise, read_phases, read_status
-from unstuck.plans.plan import Plan, check, execution
 from unstuck.plans.plan_file import OpenPlan, open_plan
 from unstuck.plans.review import reviewed
 

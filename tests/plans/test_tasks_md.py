@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from unstuck.model.plan import Plan, Task, batches, check, execution
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Reading
-from unstuck.plans.plan import Plan, Task, batches, check, execution
 from unstuck.plans.review import reviewed
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})

@@ -14,8 +14,9 @@ import pytest
 from tests.patience import wait_until
 
 import unstuck
-from unstuck.outcome import Ended
-from unstuck.ports import Command, TimeLimits
+from unstuck.model.config import TimeLimits
+from unstuck.model.outcome import Ended
+from unstuck.ports import Command
 from unstuck.process.leftovers import SHIMS
 from unstuck.process.processes import LocalProcesses
 

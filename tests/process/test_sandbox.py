@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.ports import Command, TimeLimits
+from unstuck.model.config import TimeLimits
+from unstuck.ports import Command
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.sandbox import Bubblewrap, trouble
 

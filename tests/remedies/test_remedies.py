@@ -15,8 +15,8 @@ from scripts.compile_catalog import compile_chains
 from tests.growth import faster_than_linear
 
 import unstuck
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rulebook import diagnose
+from unstuck.model.failure import KINDS, Kind
 from unstuck.remedies.call_words import alike, plain_words
 from unstuck.remedies.chain import ASK, Tools, read_catalog
 from unstuck.remedies.learning import Lessons

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 from unstuck.remedies.chain import read_catalog
 from unstuck.remedies.learning import ENOUGH, Counts, Lessons, Seen, order, pattern, proposals
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 from unstuck.ports import Done
 from unstuck.remedies.chain import ASK, Ask, Rendered, Risk, Shell, Step
 from unstuck.remedies.performing import PER_FAILURE, PER_STRATEGY, Tried, walk

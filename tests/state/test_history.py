@@ -2,11 +2,10 @@
 
 import pytest
 
-from unstuck.decide.action import Accept, Escalate, Halt, Retry, Wait
 from unstuck.decide.decision import decide
 from unstuck.decide.policy import profile
-from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.journal.event import (
+from unstuck.model.action import Accept, Escalate, Halt, Retry, Wait
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -17,12 +16,13 @@ from unstuck.journal.event import (
     SessionEnded,
     Verified,
 )
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Verdict
 from unstuck.state.past import MANY, WINDOW_SECONDS, circling, history
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import held, next_agent, startable
-from unstuck.verdict import Verdict
 
 TASKS = tuple(Task(id=f"1.{number}", title="t", group="P") for number in range(1, 6))
 

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.action import Accept, Amend, Escalate, Fix, Halt
 from unstuck.decide.policy import profile
 from unstuck.files.smart_ralph import final_of
-from unstuck.journal.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
-from unstuck.outcome import Ended
+from unstuck.model.action import Accept, Amend, Escalate, Fix, Halt
+from unstuck.model.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
+from unstuck.model.outcome import Ended
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check
 from unstuck.plans import tasks_md
-from unstuck.plans.plan import Task
 from unstuck.state.past import commit_of, done_by_others
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, startable
 from unstuck.testing import Part, World
-from unstuck.verdict import Check
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"
 E2E = "- [ ] 2.1 Work\n- [ ] VE1 E2E startup\n- [ ] VE2 E2E check\n- [ ] VE3 E2E cleanup\n- [ ] VF Original issue\n"

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.decide.policy import profile
-from unstuck.journal.event import AttemptStarted, Entry, Options, RunStarted
 from unstuck.line.resume import compare
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import MOST_NAMED, Task, beside, check, execution, joined
+from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joined
+from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
 from unstuck.ports import Assignment
 from unstuck.secrets.redact import Redactor
@@ -20,7 +21,6 @@ from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, due, settled, startable, waits
 from unstuck.state.task_state import SETTLED, Status
 from unstuck.testing import MemoryJournal, Part, World
-from unstuck.verdict import Check
 
 RIGHT, WRONG = Part(work="right"), Part(work="wrong")
 ROOM = 3

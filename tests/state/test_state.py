@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.action import Accept, Action, Decision, Escalate, Retry
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.files.phase_file import phase
-from unstuck.journal import event as events
-from unstuck.journal.event import (
+from unstuck.model import event as events
+from unstuck.model.action import Accept, Action, Decision, Escalate, Retry
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -27,15 +26,16 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.state.past import history
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, startable
 from unstuck.state.stages import AFTER, AFTER_ACTION
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import attempt_history, build_commits, summary
-from unstuck.verdict import CheckResult, Verdict
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
 TASKS = (

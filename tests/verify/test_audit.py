@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.sampling import some
 
-from unstuck.changes import Change
+from unstuck.model.changes import Change
 from unstuck.verify.audit.auditing import accounted, audit
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.change import is_judge, part_of

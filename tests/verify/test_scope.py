@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.changes import Change
+from unstuck.model.changes import Change
 from unstuck.verify.examining import outside_scope
 
 TOUCHED = (Change(path="src/a.py", old="", new="x = 1\n"), Change(path="docs/b.md", old=None, new="b\n"))

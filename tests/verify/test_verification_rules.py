@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from unstuck.diagnosis.missing import reason
-from unstuck.outcome import Ended
+from unstuck.model.outcome import Ended
+from unstuck.model.verdict import CheckKind, CheckResult, Counts, Remark, Severity
 from unstuck.tools.roles import effect
 from unstuck.tools.shell import can_fail
 from unstuck.tools.toolchains import checking_form, is_plain_run, selecting, shows_tests
-from unstuck.verdict import CheckKind, CheckResult, Counts, Remark, Severity
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found
 from unstuck.verify.exam import judge_all, weigh

@@ -4,10 +4,10 @@ import pytest
 
 from unstuck.agents.claims import claim, statement
 from unstuck.decide.policy import profile
-from unstuck.outcome import Ended
-from unstuck.plans.plan import Task
+from unstuck.model.outcome import Ended
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check
 from unstuck.testing import Part, World
-from unstuck.verdict import Check
 
 PHRASES = ("requires manual", "cannot be automated", "could not complete", "needs human", "manual intervention")
 

@@ -5,11 +5,11 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unstuck.decide.action import Accept, Decision, Retry
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.files.storing import journal_path
 from unstuck.git.repository import find
-from unstuck.journal.event import (
+from unstuck.journal.sqlite import SqliteJournal
+from unstuck.model.action import Accept, Decision, Retry
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -23,10 +23,10 @@ from unstuck.journal.event import (
     Verified,
     encode,
 )
-from unstuck.journal.sqlite import SqliteJournal
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
-from unstuck.verdict import CheckResult, Verdict
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from unstuck.outcome import Claim, Ended, Outcome
-from unstuck.text import shown
+from unstuck.model.outcome import Claim, Ended, Outcome
+from unstuck.model.text import shown
 
 LONGEST_TEXT = 1_000_000
 """What an agent says of its work stands at the end of what it prints."""

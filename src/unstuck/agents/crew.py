@@ -19,10 +19,10 @@ from unstuck.agents.claims import approach, asks, claim
 from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.agents.streams import gist
-from unstuck.config import AgentConfig, Config
-from unstuck.errors import BadUsage, Unavailable
-from unstuck.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
-from unstuck.plans.plan import Plan
+from unstuck.model.config import AgentConfig, Config
+from unstuck.model.errors import BadUsage, Unavailable
+from unstuck.model.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
+from unstuck.model.plan import Plan
 from unstuck.ports import Agent, Assignment, Command, Dialogue
 
 

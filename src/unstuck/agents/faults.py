@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from unstuck.outcome import End, Fault
+from unstuck.model.outcome import End, Fault
 from unstuck.shipped import shipped_toml
 
 LONGEST = 4_000

@@ -20,7 +20,7 @@ from unstuck.agents.streams import (
     read,
     text_of,
 )
-from unstuck.outcome import End, Fault, Transcript
+from unstuck.model.outcome import End, Fault, Transcript
 from unstuck.shipped import shipped_toml
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.config import AgentConfig, Config
+from unstuck.model.config import AgentConfig, Config
 from unstuck.shipped import shipped_in
 
 ROOT_USER = 0

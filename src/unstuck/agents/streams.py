@@ -15,9 +15,9 @@ from typing import Any, Literal, cast
 
 from unstuck.agents.claims import asks, statement
 from unstuck.agents.faults import fault, later, without_own
-from unstuck.outcome import Claim, End, Fault, ToolCall, Transcript, Usage
+from unstuck.model.outcome import Claim, End, Fault, ToolCall, Transcript, Usage
+from unstuck.model.text import one_line
 from unstuck.shipped import shipped_toml
-from unstuck.text import one_line
 
 Event = Mapping[str, Any]
 

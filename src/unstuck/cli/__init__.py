@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unstuck import __version__
-from unstuck.errors import NO_ROOM, UnstuckError, unwritable
-from unstuck.text import visible
+from unstuck.model.errors import NO_ROOM, UnstuckError, unwritable
+from unstuck.model.text import visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -12,9 +12,9 @@ import click
 
 from unstuck.cli import say, together
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rulebook import as_json, guidance, open_rulebook
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import KINDS, Kind
 
 HEAD, TAIL = 1 << 24, 3 << 24
 """Of a longer output its first 16 MB and its last 48 MB are read; what is left out is told."""

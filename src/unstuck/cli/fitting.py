@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unstuck.cli import say
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 
 if TYPE_CHECKING:
     from unstuck.kit.parts import Stopper

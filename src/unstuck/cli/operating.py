@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from unstuck.cli import say
-from unstuck.errors import BadUsage
-from unstuck.journal.event import Acted, Entry, Operated, Verb
+from unstuck.model.errors import BadUsage
+from unstuck.model.event import Acted, Entry, Operated, Verb
+from unstuck.model.text import one_line
 from unstuck.tell.event_lines import sentence
-from unstuck.text import one_line
 
 task_argument = click.argument("task")
 LONGEST = 200

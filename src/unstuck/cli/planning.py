@@ -12,11 +12,11 @@ import click
 
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
-from unstuck.errors import BadUsage, InvalidPlan
-from unstuck.plans.plan import Plan, Problem, Task, check, execution
+from unstuck.model.errors import BadUsage, InvalidPlan
+from unstuck.model.plan import Plan, Problem, Task, check, execution
+from unstuck.model.text import counted
+from unstuck.model.verdict import Check
 from unstuck.plans.tasks_md import NOT_TEXT
-from unstuck.text import counted
-from unstuck.verdict import Check
 
 if TYPE_CHECKING:
     from unstuck.compose.drafting import Draft, Drafting

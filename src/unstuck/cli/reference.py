@@ -13,7 +13,7 @@ from click.shell_completion import get_completion_class
 from unstuck.cli import COMPLETE, json_option, say
 from unstuck.cli.fitting import cut
 from unstuck.config_file import meanings
-from unstuck.errors import BadUsage, Unavailable
+from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
 from unstuck.compose.remedying import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.text import counted, one_line
 from unstuck.remedies.chain import RISKS, Risk, TaskType
 from unstuck.remedies.recovery_plan import Plan, plan_json
 from unstuck.remedies.situation import Call
-from unstuck.text import counted, one_line
 
 if TYPE_CHECKING:
     from unstuck.remedies.performing import Walked

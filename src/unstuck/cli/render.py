@@ -28,14 +28,14 @@ from unstuck.cli.fitting import (
     width,
 )
 from unstuck.compose.looking import Used, View
-from unstuck.diagnosis.kinds import Kind
-from unstuck.journal.event import Classified, Entry, SessionStarted
+from unstuck.model.event import Classified, Entry, SessionStarted
+from unstuck.model.failure import Kind
+from unstuck.model.text import counted
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import AttemptState
 from unstuck.tell.asking import adds, question
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import WORDS, Row, Summary, lineage_text, vouched
-from unstuck.text import counted
 
 if TYPE_CHECKING:
     from unstuck.compose.runs import Watcher

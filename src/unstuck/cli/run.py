@@ -23,9 +23,9 @@ from unstuck.cli import say, together
 from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
-from unstuck.errors import BadUsage
 from unstuck.files.smart_ralph import RECOVERY
-from unstuck.journal.event import Entry, Options, RunResumed
+from unstuck.model.errors import BadUsage
+from unstuck.model.event import Entry, Options, RunResumed
 from unstuck.state.run_state import RunState
 from unstuck.tell.notices import fresh_start
 from unstuck.tell.report import Summary, run_object

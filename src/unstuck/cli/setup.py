@@ -8,7 +8,7 @@ import click
 
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, plain, show_step
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}
 MISSING = 69

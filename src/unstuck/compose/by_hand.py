@@ -14,22 +14,23 @@ from unstuck.compose.opening import GoalFile, plan_of
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
-from unstuck.config import Config
 from unstuck.config_file import read_config
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import profile
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.files.storing import claimed
 from unstuck.git.repository import Repository, find
 from unstuck.git.workspace import GitWorkspace
-from unstuck.journal.event import GOAL, Entry, Event
 from unstuck.kit.check_memory import Memory, NoMemory, open_memory
 from unstuck.kit.parts import Interrupted, Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder
 from unstuck.line.here import Here
-from unstuck.orders import Subject
-from unstuck.plans.plan import Task
+from unstuck.model.config import Config
+from unstuck.model.errors import BadUsage, CannotWrite, Owned, Unavailable
+from unstuck.model.event import GOAL, Entry, Event
+from unstuck.model.orders import Subject
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check, Verdict
 from unstuck.process.ancestry import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.rewriting import DiskFiles, put
@@ -38,7 +39,6 @@ from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState
 from unstuck.tell.verdict_formats import junit as junit_text
 from unstuck.tell.verdict_formats import sarif_text
-from unstuck.verdict import Check, Verdict
 from unstuck.verify.checks import NotSetUp, Site
 from unstuck.verify.examining import examine
 

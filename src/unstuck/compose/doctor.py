@@ -19,19 +19,19 @@ from unstuck.compose.by_hand import first_checking_slot, kit_aside
 from unstuck.compose.stores import open_to_look
 from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
-from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import has_config, read_config
-from unstuck.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.files.storing import journal_path
 from unstuck.git.command import git_processes
 from unstuck.git.placing import traps
 from unstuck.git.pruning import BRANCHES, SNAPSHOTS
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.kit.parts import Interrupted, Kit, Stopper
+from unstuck.model.config import Config
+from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
+from unstuck.model.text import counted, one_line
 from unstuck.process.ancestry import inside
 from unstuck.process.sandbox import trouble
-from unstuck.text import counted, one_line
 from unstuck.tools.detecting import detect, way_around
 from unstuck.tools.shell import BUILTINS, parts, words
 from unstuck.tools.workflows import ci_commands, drifted

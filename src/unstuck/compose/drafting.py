@@ -16,27 +16,26 @@ from unstuck.agents.crew import first_found, no_agent
 from unstuck.compose.by_hand import free_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
-from unstuck.config import WALL_CLOCK
 from unstuck.config_file import read_config
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import Kind
-from unstuck.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.git.repository import find
 from unstuck.kit.check_memory import open_memory
 from unstuck.kit.parts import Interrupted, Kit, Stopper, timed
 from unstuck.line.here import Here
-from unstuck.orders import SessionOrder
-from unstuck.outcome import Outcome
+from unstuck.model.config import WALL_CLOCK, TimeLimits
+from unstuck.model.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.model.failure import Kind
+from unstuck.model.orders import SessionOrder
+from unstuck.model.outcome import Outcome
+from unstuck.model.text import one_line, visible
+from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
-from unstuck.ports import TimeLimits
 from unstuck.process.rewriting import LARGEST, load, put, rewrite
 from unstuck.tell.briefs import draft_brief, repair_brief, shapes
-from unstuck.text import one_line, visible
-from unstuck.verdict import CheckResult
 from unstuck.verify.checks import Site, check_on, diagnosed
 
 if TYPE_CHECKING:
-    from unstuck.plans.plan import Plan, Problem, Task
+    from unstuck.model.plan import Plan, Problem, Task
     from unstuck.plans.review import Proof, Showing
 
 ROUNDS = 3
@@ -129,7 +128,7 @@ class Drafting:
 
     @contextmanager
     def _at_work(self) -> Iterator[Kit]:
-        from unstuck.plans.plan import Task
+        from unstuck.model.plan import Task
 
         refuse_inside_an_agent()
         repository = find(self.cwd)
@@ -206,7 +205,7 @@ class Drafting:
         )
 
     def _read(self, kit: Kit, text: str) -> "Plan":
-        from unstuck.plans.plan import Plan, Problem
+        from unstuck.model.plan import Plan, Problem
         from unstuck.plans.plan_file import read_text
         from unstuck.plans.review import reviewed
 
@@ -335,7 +334,7 @@ class Existing:
 
 def existing_plan(path: Path, plan_format: str | None) -> Existing:
     """Open a plan that is to be repaired; one in several files is refused."""
-    from unstuck.plans.plan import check
+    from unstuck.model.plan import check
     from unstuck.plans.plan_file import open_plan
 
     opened = open_plan(path, plan_format)

@@ -11,13 +11,13 @@ from typing import Any
 
 from unstuck.compose.remedying import open_remedies
 from unstuck.compose.stores import open_to_look
-from unstuck.decide.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Switch
 from unstuck.decide.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
-from unstuck.errors import BadUsage, UnstuckError
 from unstuck.files.storing import Store
 from unstuck.git.repository import Repository, find, slots_folder
-from unstuck.journal.event import Options
-from unstuck.plans.plan import Plan
+from unstuck.model.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Switch
+from unstuck.model.errors import BadUsage, UnstuckError
+from unstuck.model.event import Options
+from unstuck.model.plan import Plan
 from unstuck.process.rewriting import put
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons

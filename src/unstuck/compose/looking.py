@@ -13,18 +13,19 @@ from unstuck.agents.formats import read_files
 from unstuck.agents.manifests import manifest
 from unstuck.agents.streams import gist
 from unstuck.compose.stores import open_to_look
-from unstuck.config import AgentConfig
 from unstuck.config_file import read_config, readable_config
-from unstuck.errors import BadUsage
 from unstuck.files.storing import Store, claimed
 from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
 from unstuck.git.repository import Repository, find, slots_folder
-from unstuck.journal.event import Entry, encode
 from unstuck.kit.parts import Layout
 from unstuck.line.resume import unfinished
-from unstuck.outcome import ToolCall
-from unstuck.plans.plan import named
+from unstuck.model.config import AgentConfig
+from unstuck.model.errors import BadUsage
+from unstuck.model.event import Entry, encode
+from unstuck.model.outcome import ToolCall
+from unstuck.model.plan import named
+from unstuck.model.text import one_line
 from unstuck.process.ancestry import Owner
 from unstuck.process.rewriting import DiskFiles, put
 from unstuck.secrets.redact import redactor
@@ -32,7 +33,6 @@ from unstuck.state.run_state import RunState, fold
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.report import Summary, pull_request, summary
-from unstuck.text import one_line
 
 TAIL_BYTES, DID_CHARS = 8192, 200
 FILE = "pull-request.md"

@@ -12,20 +12,20 @@ from unstuck.compose.looking import look
 from unstuck.compose.runs import Run, Watcher
 from unstuck.compose.stores import with_last_store, with_store
 from unstuck.compose.terms import resolved
-from unstuck.config import Config
 from unstuck.config_file import read_config, readable_config
-from unstuck.errors import BadUsage, CannotWrite
 from unstuck.files.smart_ralph import RECOVERY, asked_by
 from unstuck.files.storing import Store
 from unstuck.git.repository import Repository, find
-from unstuck.journal.event import GOAL, Options
-from unstuck.plans.plan import Insertion, Plan, Task
+from unstuck.model.config import Config
+from unstuck.model.errors import BadUsage, CannotWrite
+from unstuck.model.event import GOAL, Options
+from unstuck.model.plan import Insertion, Plan, Task
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import open_plan
 from unstuck.ports import Clock, PlanFile
 from unstuck.process.rewriting import load, put
 from unstuck.state.run_state import RunState
-from unstuck.text import one_line
-from unstuck.verdict import Check
 
 
 def open_run(

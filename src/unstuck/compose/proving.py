@@ -16,21 +16,21 @@ from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
 from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, resolved, works_inside
-from unstuck.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
-from unstuck.errors import BadUsage, Unavailable
 from unstuck.files.smart_ralph import asked_by
 from unstuck.git.repository import Repository, find
-from unstuck.journal.event import Options
 from unstuck.kit.check_memory import open_memory
 from unstuck.kit.parts import Stopper
+from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig
+from unstuck.model.errors import BadUsage, Unavailable
+from unstuck.model.event import Options
+from unstuck.model.text import counted, one_line
+from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
 from unstuck.process.rewriting import put
-from unstuck.text import counted, one_line
 from unstuck.tools.detecting import Proposal, Stack, detect, joined
 from unstuck.tools.workflows import with_ci
-from unstuck.verdict import Check, CheckKind, CheckResult
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
 from unstuck.verify.checks import NotSetUp, Site, evidence, hindered, on_base

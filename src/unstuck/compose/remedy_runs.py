@@ -11,10 +11,11 @@ from typing import Any
 from unstuck.compose.remedying import RemedyPlanner, make_call, open_remedies, read_preferences
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.git.repository import find
+from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.text import one_line
 from unstuck.ports import Fence, NoFence
 from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
 from unstuck.remedies.learning import Lesson, Lessons, Seen
@@ -24,7 +25,6 @@ from unstuck.remedies.performing import LocalToolbox, Tried, Walked
 from unstuck.remedies.recovery_plan import Plan
 from unstuck.remedies.situation import Call
 from unstuck.secrets.redact import redactor
-from unstuck.text import one_line
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Kind
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import Kind
 from unstuck.remedies.chain import Risk
 
 if TYPE_CHECKING:

@@ -15,13 +15,11 @@ from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
 from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, without_fence
-from unstuck.config import Config
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.files.autobuild import Adopted, adopt, inherited
 from unstuck.files.projections import ExecutionLog, Projections
 from unstuck.files.smart_ralph import RECOVERY, asked_by, spec_folder
@@ -31,7 +29,6 @@ from unstuck.git.placing import Placing, traps
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
 from unstuck.git.way_home import Homecoming
 from unstuck.git.workspace import GitWorkspace
-from unstuck.journal.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder, redacted
@@ -40,7 +37,10 @@ from unstuck.line.operate import nobodys_word
 from unstuck.line.resume import unfinished
 from unstuck.line.supervise import Situation, Supervisor
 from unstuck.listeners.attempt_figures import MetricsFile
-from unstuck.plans.plan import Plan, Problem, check, named
+from unstuck.model.config import Config
+from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
+from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.model.plan import Plan, Problem, check, named
 from unstuck.plans.review import reviewed
 from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process.ancestry import Attended, SystemClock, inside, whoami

@@ -5,12 +5,12 @@ from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from unstuck.config import Config, RemediesConfig, StoreConfig
 from unstuck.config_file import readable_config
-from unstuck.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.files.storing import Store, journal_path
 from unstuck.git.repository import Repository
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.model.config import Config, RemediesConfig, StoreConfig
+from unstuck.model.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.process.ancestry import host
 
 if TYPE_CHECKING:

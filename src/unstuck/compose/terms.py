@@ -6,19 +6,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck.config import GATE_TIMEOUTS, Config
 from unstuck.config_file import has_config, meanings, read_config, readable_config
-from unstuck.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.git.repository import Repository, find, slots_folder
-from unstuck.plans.plan import Plan
+from unstuck.model.config import GATE_TIMEOUTS, Config
+from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
+from unstuck.model.plan import Plan
+from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import open_plan
 from unstuck.plans.review import reviewed
 from unstuck.tools.detecting import detect, is_present
-from unstuck.verdict import Check
 
 if TYPE_CHECKING:
     from unstuck.decide.policy import Policy
-    from unstuck.journal.event import Options, Settings
+    from unstuck.model.event import Options, Settings
     from unstuck.ports import Fence, Purpose
 
 

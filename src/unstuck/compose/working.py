@@ -15,9 +15,7 @@ from unstuck.agents.manifests import agents_on_path
 from unstuck.compose.by_hand import Nowhere, bare_kit
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
-from unstuck.config import Config
 from unstuck.config_file import read_config
-from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.command import Git
 from unstuck.git.furnishing import Lender
 from unstuck.git.placing import Placing
@@ -26,6 +24,8 @@ from unstuck.git.workspace import GitWorkspace
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, timed
 from unstuck.kit.recorder import Recorder
+from unstuck.model.config import Config
+from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.ports import Agent
 from unstuck.process.processes import LocalProcesses
 from unstuck.secrets.redact import redactor

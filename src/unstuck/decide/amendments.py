@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 
 from unstuck.agents.claims import Unreadable, load_object
 from unstuck.decide.fixes import ERROR_CHARS, harmless
+from unstuck.model.plan import Task
 from unstuck.plans.fields import raw_fields
-from unstuck.plans.plan import Task
 
 MARKER = "TASK_MODIFICATION_REQUEST"
 Sort = Literal["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"]

@@ -5,17 +5,29 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unstuck.decide.action import Accept, Action, Continue, Decision, Escalate, Fix, Halt, Retry, Rollback, Switch, Wait
-from unstuck.decide.experience import PRICED, Experience, Weighed, weigh
+from unstuck.decide.experience import PRICED, Experience, weigh
 from unstuck.decide.fixes import Lineage, exceeded
 from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
-from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
-from unstuck.text import THE_END_OF
+from unstuck.model.action import (
+    APPROVAL,
+    Accept,
+    Action,
+    Continue,
+    Decision,
+    Escalate,
+    Fix,
+    Halt,
+    Retry,
+    Rollback,
+    Switch,
+    Wait,
+    Weighed,
+)
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.model.text import THE_END_OF
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
-APPROVAL = "approval"
-"""The rung on which work that is right waits for a person's word."""
 CHECK_AGAIN = "check_again"
 """The name of the ladder on which a check is run again."""
 

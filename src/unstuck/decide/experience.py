@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unstuck.plans.plan import Task
+from unstuck.model.action import Weighed
+from unstuck.model.plan import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,22 +146,6 @@ PERSON_COST = 30.0
 """What a person's time is worth, in usual attempts: asked early only where attempts have shown to be nearly hopeless."""
 LEAST_COST, MOST_COST = 0.2, 5.0
 ANY_AGENT = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """One thing that could be done, and what it is worth."""
-
-    rung: str
-    move: str
-    tried: int = 0
-    won: int = 0
-    chance: float = 0.0  # how probable it is that the work lands after it
-    cost: float = 1.0  # in usual attempts
-
-    @property
-    def worth(self) -> float:
-        return self.chance / self.cost
 
 
 def weigh(rungs: Sequence[tuple[str, str]], kind: str, agent: str, moves: Moves) -> tuple[Weighed, ...]:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from unstuck.decide.action import Fix
 from unstuck.decide.policy import Limits
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.action import Fix
+from unstuck.model.failure import Kind
+from unstuck.model.plan import Task
+from unstuck.model.text import one_line
 from unstuck.plans.fields import raw_fields
-from unstuck.plans.plan import Task
 from unstuck.shipped import shipped_toml
-from unstuck.text import one_line
 
 SUMMARY_CHARS = 50
 ERROR_CHARS = 300

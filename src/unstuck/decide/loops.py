@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import pairwise, takewhile
 from typing import Literal
 
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 
 Sort = Literal["same_tree", "same_diff", "reverted", "no_change", "repeated_approach", "same_failure", "not_converging"]
 

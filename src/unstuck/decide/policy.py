@@ -8,18 +8,16 @@ from functools import cache
 from math import inf
 from typing import Any, Literal, get_args
 
-from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
-from unstuck.errors import BadUsage
+from unstuck.model.config import OnStuck, Quota
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.shipped import shipped
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
-OnStuck = Literal["skip", "halt"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
 Classifier = Literal["unstuck", "auto-claude", "seed-002"]
 """Who says what a failure is: our rules, or Auto-Claude's word lists, under either of their names."""
-Quota = Literal["wait", "switch", "exit"]
-"""What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
 
 LIMITED = frozenset({Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED})
 """Limits of providers: they pass, so no profile spends an attempt on them."""

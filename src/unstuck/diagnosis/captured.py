@@ -6,12 +6,12 @@ from typing import Any
 
 from unstuck.agents.claims import Result, Unreadable
 from unstuck.diagnosis.classifying import result_of
-from unstuck.diagnosis.kinds import KINDS, Failure
 from unstuck.diagnosis.reading import Finding, error_of, read
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
-from unstuck.text import one_line
-from unstuck.verdict import Check, CheckKind, Verdict
+from unstuck.model.failure import KINDS, Failure
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check, CheckKind, Verdict
 
 MOST = 20
 SAID_CHARS = 160

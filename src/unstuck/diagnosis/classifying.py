@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.agents.claims import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
-from unstuck.changes import Touch
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 from unstuck.diagnosis.reading import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
-from unstuck.outcome import ENDED_BY_US, Ended, Ending, Outcome
-from unstuck.text import one_line, shown
+from unstuck.model.changes import Touch
+from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.model.outcome import ENDED_BY_US, Ended, Ending, Outcome
+from unstuck.model.text import one_line, shown
+from unstuck.model.verdict import CheckKind, CheckResult, Remark, Verdict
 from unstuck.tools.shell import parts
 from unstuck.tools.toolchains import checking_form
-from unstuck.verdict import CheckKind, CheckResult, Remark, Verdict
 
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from unstuck.text import clean
+from unstuck.model.text import clean
 
 if TYPE_CHECKING:
-    from unstuck.verdict import CheckKind
+    from unstuck.model.verdict import CheckKind
 
 
 NO_GROUPS: Mapping[str, str] = MappingProxyType({})

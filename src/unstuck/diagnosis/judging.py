@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
-from unstuck.diagnosis.kinds import KINDS, Judged, Kind
 from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
-from unstuck.text import one_line
+from unstuck.model.failure import KINDS, Judged, Kind
+from unstuck.model.text import one_line
 from unstuck.tools.roles import Role, answers, role
 from unstuck.tools.shell import parts, programs
 

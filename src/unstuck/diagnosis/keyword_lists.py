@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
+from unstuck.model.failure import KINDS, Failure, Kind
 
 AUTO_CLAUDE: Mapping[str, Sequence[str]] = {
     "BROKEN_BUILD": (

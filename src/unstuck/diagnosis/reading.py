@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from unstuck.model.text import clean, one_line
 from unstuck.shipped import shipped_table
-from unstuck.text import clean, one_line
 
 MESSAGE_CHARS = 300
 MOST_LINES = 12

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 
 Mark = Literal["success", "claim", "finding", "not_loaded", "noise"]
 MARKS: tuple[Mark, ...] = ("success", "claim", "finding", "not_loaded", "noise")

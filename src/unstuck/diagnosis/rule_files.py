@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.rule import MARKS, MAX_COST, BadPattern, Rule, cost, needles
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import Kind
 
 if TYPE_CHECKING:
     from unstuck.diagnosis.wording import Words

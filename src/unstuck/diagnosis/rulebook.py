@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from unstuck.diagnosis.evidence import Evidence, Hit, lines, plain
 from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis, holding
 from unstuck.diagnosis.judging import diagnose as judge
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
+from unstuck.model.failure import KINDS, Kind
 from unstuck.tools.roles import of_system
 
 if TYPE_CHECKING:

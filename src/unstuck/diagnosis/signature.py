@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from unstuck.text import shown
+from unstuck.model.text import shown
 
 LONGEST_LINE = 2_000
 """About as long as cleaned lines can be."""

@@ -13,8 +13,8 @@ from math import exp
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Hit
-from unstuck.diagnosis.kinds import KINDS, Kind
 from unstuck.diagnosis.rule import Rule
+from unstuck.model.failure import KINDS, Kind
 
 FIRST_LINES, LAST_LINES = 20, 60
 LONGEST_LINE = 700

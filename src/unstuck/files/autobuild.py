@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unstuck.git.command import Git
-from unstuck.journal.event import Inherited, PastAttempt, PastCommit, PastTask
-from unstuck.plans.plan import Plan, Task, named
+from unstuck.model.event import Inherited, PastAttempt, PastCommit, PastTask
+from unstuck.model.plan import Plan, Task, named
 
 FOLDER = ".autobuild"
 COMPLETE = ("complete", "completed")

@@ -15,14 +15,14 @@ from typing import Any
 from unstuck.decide.amendments import Amendment, read_request
 from unstuck.decide.fixes import FINAL, PASSED, harmless, history_line
 from unstuck.decide.policy import Limits
-from unstuck.diagnosis.kinds import Kind
-from unstuck.journal.event import Settings
+from unstuck.model.event import Settings
+from unstuck.model.failure import Kind
+from unstuck.model.text import one_line
 from unstuck.ports import PlanFile
 from unstuck.process.rewriting import rewrite
 from unstuck.state.past import commit_of, said
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import SETTLED, TaskState
-from unstuck.text import one_line
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"

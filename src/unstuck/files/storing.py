@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.errors import CannotWrite, UnstuckError, unwritable
 from unstuck.git.command import Git
 from unstuck.git.repository import Repository
-from unstuck.journal.event import Request
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
-from unstuck.plans.plan import Plan
+from unstuck.model.errors import CannotWrite, UnstuckError, unwritable
+from unstuck.model.event import Request
+from unstuck.model.plan import Plan
 from unstuck.ports import Journal, PlanFile
 from unstuck.process.ancestry import Attended, Owner
 from unstuck.state.run_state import RunState, fold

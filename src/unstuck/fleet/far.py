@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from unstuck.diagnosis.kinds import Failure
-from unstuck.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
@@ -15,12 +13,14 @@ from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
 from unstuck.kit.parts import Interrupted, Kit, OneTask
 from unstuck.kit.recorder import redacted
 from unstuck.line.here import Here
-from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import Task
+from unstuck.model.errors import GitFailed, Unavailable, UnstuckError
+from unstuck.model.failure import Failure
+from unstuck.model.orders import SessionDone, SessionOrder, Subject
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import Task
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Verdict
 from unstuck.ports import Stop
-from unstuck.text import one_line
-from unstuck.verdict import Verdict
 from unstuck.verify.checks import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.errors import OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
+from unstuck.model.errors import OwnershipLost
 
 FITS = """
     j.project = w.project AND (j.agent IS NULL OR j.agent = ANY (w.agents)) AND j.labels <@ w.labels

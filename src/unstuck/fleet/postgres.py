@@ -12,7 +12,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
-from unstuck.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.model.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.shipped import shipped
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from unstuck.errors import Owned, OwnershipLost
 from unstuck.fleet.postgres import Connection, Link
-from unstuck.journal.event import Entry, Event, Request, decode, encode
+from unstuck.model.errors import Owned, OwnershipLost
+from unstuck.model.event import Entry, Event, Request, decode, encode
 from unstuck.process.ancestry import Attended, Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")

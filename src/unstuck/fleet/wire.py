@@ -6,12 +6,12 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from unstuck.config import Config
-from unstuck.diagnosis.kinds import Failure
-from unstuck.errors import Unavailable
-from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.outcome import Ended
-from unstuck.verdict import Check, Verdict
+from unstuck.model.config import Config
+from unstuck.model.errors import Unavailable
+from unstuck.model.failure import Failure
+from unstuck.model.orders import SessionDone, SessionOrder, Subject
+from unstuck.model.outcome import Ended
+from unstuck.model.verdict import Check, Verdict
 
 T = TypeVar("T")
 STOPPED = Ended(ending="stopped", tail="The run was stopped before the session began.")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.errors import UnstuckError
 from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
@@ -19,11 +18,12 @@ from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
 from unstuck.kit.parts import Interrupted, Kit, OneTask
 from unstuck.kit.recorder import redacted
 from unstuck.line.here import Here
-from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.outcome import Ended, Outcome
+from unstuck.model.errors import UnstuckError
+from unstuck.model.orders import SessionDone, SessionOrder, Subject
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.text import counted, one_line
 from unstuck.ports import Stop
 from unstuck.secrets.redact import Redactor
-from unstuck.text import counted, one_line
 from unstuck.verify.checks import NotSetUp
 
 BEATS = 4

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from unstuck.errors import GitFailed, Unavailable, unwritable
+from unstuck.model.errors import GitFailed, Unavailable, unwritable
 
 QUIET_CONFIG = (
     "core.hooksPath=/dev/null",

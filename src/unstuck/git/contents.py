@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from unstuck.changes import Change, Changes, Touch
 from unstuck.git.command import Git
+from unstuck.model.changes import Change, Changes, Touch
 
 LARGEST = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from unstuck.changes import Changes
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Line, Row
 from unstuck.git.repository import Repository, Submodule, read_submodules
+from unstuck.model.changes import Changes
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"ref: (refs/[\w./+@-]+)")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from unstuck.errors import NO_ROOM, BadUsage, CannotWrite
 from unstuck.git.command import Git, shown
+from unstuck.model.errors import NO_ROOM, BadUsage, CannotWrite
 
 FICLONE = 0x40049409
 """Linux: let one file share another's blocks."""

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unstuck.errors import GitFailed
 from unstuck.git import staging
 from unstuck.git.command import Git, shown, works_inside
 from unstuck.git.furnishing import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
 from unstuck.git.slots import Slot
+from unstuck.model.errors import GitFailed
 
 BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from unstuck.errors import BadUsage, Unavailable
 from unstuck.git.command import Git, shown, writing
+from unstuck.model.errors import BadUsage, Unavailable
 
 OLDEST_GIT = (2, 38)
 ASKED = (

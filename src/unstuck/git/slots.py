@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from unstuck.errors import CannotWrite, CheckpointGone, GitFailed
 from unstuck.git.command import Git, await_quiet, shown, writing
 from unstuck.git.furnishing import HELD, Filled, Lender, Prepared, Store, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
+from unstuck.model.errors import CannotWrite, CheckpointGone, GitFailed
 
 Place = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""

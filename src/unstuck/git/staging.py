@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.changes import NEVER_LANDS, Changes
-from unstuck.errors import CheckpointGone, GitFailed
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
 from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
 from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
 from unstuck.git.slots import Slot
-from unstuck.ports import Snapshot, Tree
+from unstuck.model.changes import NEVER_LANDS, Changes
+from unstuck.model.errors import CheckpointGone, GitFailed
+from unstuck.model.landing import Snapshot, Tree
 
 LINK = "120000"
 UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)

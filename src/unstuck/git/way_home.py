@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.errors import GitFailed
 from unstuck.git.command import Git, await_quiet, release_abandoned, shown, writing
 from unstuck.git.repository import Identity, Repository, listed
 from unstuck.git.slots import DURABLE
 from unstuck.git.staging import put_entries, replaced
 from unstuck.git.workspace import make_commit, merge_trees
-from unstuck.ports import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
+from unstuck.model.errors import GitFailed
+from unstuck.model.landing import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
 
 UNFINISHED = {
     "MERGE_HEAD": "a merge",

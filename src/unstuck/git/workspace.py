@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from unstuck.changes import Change, Changes, Touch
-from unstuck.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
 from unstuck.git.furnishing import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.slots import DURABLE, Place, Slot
-from unstuck.ports import Conflict, Landing, Snapshot, Tree
+from unstuck.model.changes import Change, Changes, Touch
+from unstuck.model.errors import CheckpointGone, GitFailed, UnstuckError
+from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from unstuck.hook.circles import Memory, Proposed, digest, failure_of, nudge, repeated, same_failure, undone
 from unstuck.hook.heard import Heard
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 
 if TYPE_CHECKING:
     from unstuck.diagnosis.judging import Diagnosis

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from unstuck.hook.heard import Heard
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 
 CALLS, FAILURES, FILES, STATES, TOLD, OPEN = 12, 8, 20, 8, 50, 10
 """How many of each are remembered: enough for every streak that is looked for, and never more."""
@@ -124,7 +124,7 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
     from unstuck.decide.loops import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
     from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # as above
     from unstuck.diagnosis.judging import Diagnosis  # noqa: PLC0415  # as above
-    from unstuck.diagnosis.kinds import Kind  # noqa: PLC0415  # as above
+    from unstuck.model.failure import Kind  # noqa: PLC0415  # as above
 
     prints = [
         Footprint(

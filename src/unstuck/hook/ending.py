@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 from unstuck.agents.claims import contradictions
-from unstuck.config import Config, HookConfig
 from unstuck.hook.circles import Memory
 from unstuck.hook.guard import ask_git, configured
 from unstuck.hook.heads import head_of, root_of
 from unstuck.hook.heard import Heard
-from unstuck.text import one_line, quoted
+from unstuck.model.config import Config, HookConfig
+from unstuck.model.text import one_line, quoted
 
 DONE = re.compile(
     r"(?i)\b(?:done|completed?|finished|implemented|fixed|resolved|works now|is ready|all (?:the )?(?:tests|checks) pass\w*"
@@ -106,8 +106,8 @@ def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return None, ""
+    from unstuck.model.text import shown  # noqa: PLC0415  # only for a red check
     from unstuck.secrets.redact import redactor  # noqa: PLC0415  # as above
-    from unstuck.text import shown  # noqa: PLC0415  # only for a red check
 
     return process.returncode, redactor(os.environ).text(shown(output[-100_000:].decode(errors="replace")))
 

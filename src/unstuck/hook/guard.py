@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from unstuck.hook.heads import concerned, root_of
 from unstuck.hook.heard import Heard
-from unstuck.text import one_line
+from unstuck.model.text import one_line
 from unstuck.tools.shell import parts, unwrapped, words
 
 if TYPE_CHECKING:
-    from unstuck.config import Config
+    from unstuck.model.config import Config
 
 Stake = Literal["always", "changes", "untracked", "ignored", "stashes", "commits", "outside", "beyond"]
 """What must be there for it to be lost; `outside` of the workspace or all of it, or only `beyond` it."""

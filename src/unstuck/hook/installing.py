@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from unstuck.errors import BadUsage, CannotWrite, unwritable
 from unstuck.hook import jsonc
 from unstuck.hook.heads import root_of
+from unstuck.model.errors import BadUsage, CannotWrite, unwritable
 from unstuck.shipped import shipped, shipped_toml
 
 Scope = Literal["user", "project"]

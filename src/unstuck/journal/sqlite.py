@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from unstuck.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
-from unstuck.journal.event import Entry, Event, Request, Verb, decode, encode
+from unstuck.model.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
+from unstuck.model.event import Entry, Event, Request, Verb, decode, encode
 from unstuck.process.ancestry import Attended, Owner, birth, host, now, unattended, vouching
 from unstuck.shipped import shipped
 

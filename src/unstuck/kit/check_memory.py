@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from unstuck.config import Config
 from unstuck.git.repository import Repository
+from unstuck.model.config import Config
+from unstuck.model.verdict import Check, CheckResult
 from unstuck.process.rewriting import put
-from unstuck.verdict import Check, CheckResult
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

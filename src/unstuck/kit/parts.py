@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import TypeVar
 
 from unstuck import ports
-from unstuck.config import Config
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.classifying import set_up_failed
-from unstuck.diagnosis.kinds import Failure
-from unstuck.errors import UnstuckError
 from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
 from unstuck.kit.own_copies import own_first
 from unstuck.kit.recorder import Recorder
-from unstuck.plans.plan import Task, recovers
+from unstuck.model.config import Config, TimeLimits
+from unstuck.model.errors import UnstuckError
+from unstuck.model.failure import Failure
+from unstuck.model.plan import Task, recovers
+from unstuck.model.text import counted, one_line
+from unstuck.model.verdict import Check
 from unstuck.secrets.redact import Redactor
-from unstuck.text import counted, one_line
 from unstuck.tools.shell import is_script
-from unstuck.verdict import Check
 
 SLICE_SECONDS = 0.25
 T = TypeVar("T")
@@ -235,7 +235,7 @@ class Kit:
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
             env={**self.environment(name, slot), **own},
-            limits=ports.TimeLimits(wall_clock=timeout or None),
+            limits=TimeLimits(wall_clock=timeout or None),
         )
         return self.fence.around(command, purpose)
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from unstuck.journal.event import (
+from unstuck.model.event import (
     BroughtHome,
     Entry,
     Event,
@@ -18,11 +18,11 @@ from unstuck.journal.event import (
     RunResumed,
     RunStarted,
 )
+from unstuck.model.text import visible
 from unstuck.ports import Journal
 from unstuck.secrets.redact import Redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState
-from unstuck.text import visible
 
 T = TypeVar("T")
 OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from unstuck.decide.action import (
+from unstuck.decide.fixes import fix_block
+from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judging import Diagnosis
+from unstuck.model.action import (
     Accept,
     Amend,
     Append,
@@ -18,11 +21,8 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.decide.fixes import fix_block
-from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Judged, Kind
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
+from unstuck.model.failure import Judged, Kind
 from unstuck.state.past import circling
 from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.briefs import hints

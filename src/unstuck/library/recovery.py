@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from unstuck.compose.remedying import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
-from unstuck.decide.action import Accept, Escalate, Fix
 from unstuck.decide.decision import decide
 from unstuck.decide.fixes import exceeded, fix_block
 from unstuck.decide.loops import Footprint, circular
@@ -21,11 +20,12 @@ from unstuck.decide.policy import profile as named_profile
 from unstuck.diagnosis.classifying import failed_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Failure, Kind
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.errors import BadUsage, CannotWrite
-from unstuck.journal.event import (
+from unstuck.library.counsel import Advice, Attempt, Past, advice, past
+from unstuck.model.action import Accept, Escalate, Fix
+from unstuck.model.errors import BadUsage, CannotWrite
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -44,9 +44,11 @@ from unstuck.journal.event import (
     decode,
     encode,
 )
-from unstuck.library.counsel import Advice, Attempt, Past, advice, past
-from unstuck.outcome import Ended, Outcome
-from unstuck.plans.plan import TASK_ID, Task
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.plan import TASK_ID, Task
+from unstuck.model.text import one_line, shown
+from unstuck.model.verdict import Verdict
 from unstuck.remedies.chain import TaskType
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
@@ -59,8 +61,6 @@ from unstuck.state.stages import Stage
 from unstuck.state.task_state import TaskState
 from unstuck.tell.asking import escalation
 from unstuck.tell.briefs import hints
-from unstuck.text import one_line, shown
-from unstuck.verdict import Verdict
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)

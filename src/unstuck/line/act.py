@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from unstuck.agents.claims import statement
-from unstuck.changes import Touch
-from unstuck.decide.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
 from unstuck.decide.amendments import Amendment, Refused, amended_block, over_limit, read_request
 from unstuck.decide.fixes import fix_block, next_id
 from unstuck.diagnosis.classifying import conflict, red, red_together
-from unstuck.diagnosis.kinds import AGENT_DOWN, Failure, Kind
-from unstuck.journal.event import Acted, Classified, LineEvent, Rebased
 from unstuck.kit.parts import Kit
-from unstuck.plans.plan import Insertion, Task
-from unstuck.ports import Conflict, Landing
+from unstuck.model.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
+from unstuck.model.changes import Touch
+from unstuck.model.event import Acted, Classified, LineEvent, Rebased
+from unstuck.model.failure import AGENT_DOWN, Failure, Kind
+from unstuck.model.landing import Conflict, Landing
+from unstuck.model.plan import Insertion, Task
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check, CheckResult
 from unstuck.state.task_state import TaskState, failed_command
-from unstuck.text import one_line
-from unstuck.verdict import Check, CheckResult
 from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72

@@ -4,24 +4,24 @@ import re
 from dataclasses import replace
 
 from unstuck.agents.streams import last_fault
-from unstuck.config import WALL_CLOCK
-from unstuck.decide.action import Amend
 from unstuck.decide.policy import AGENT
 from unstuck.diagnosis.classifying import FAULTS
-from unstuck.diagnosis.kinds import Failure, Kind
-from unstuck.journal.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
 from unstuck.kit.parts import Interrupted, Kit
-from unstuck.orders import SessionDone, SessionOrder
-from unstuck.outcome import Outcome
-from unstuck.plans.plan import END_TO_END
-from unstuck.ports import Landing, TimeLimits
+from unstuck.model.action import Amend
+from unstuck.model.config import WALL_CLOCK, TimeLimits
+from unstuck.model.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted
+from unstuck.model.failure import Failure, Kind
+from unstuck.model.landing import Landing
+from unstuck.model.orders import SessionDone, SessionOrder
+from unstuck.model.outcome import Outcome
+from unstuck.model.plan import END_TO_END
+from unstuck.model.text import one_line
 from unstuck.remedies.learning import pattern
 from unstuck.state.past import seen_failures
 from unstuck.state.schedule import held, next_agent
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import TaskState, failed_command
 from unstuck.tell.briefs import brief, continued, go_on
-from unstuck.text import one_line
 
 SLICE_SECONDS = 1.0
 AT_ONCE_SECONDS = 15.0

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis.kinds import Failure
 from unstuck.kit.parts import Kit, OneTask, set_up
-from unstuck.orders import SessionDone, SessionOrder, Subject
-from unstuck.outcome import Ended, Outcome
-from unstuck.ports import Agent, Assignment, Command, Stop, TimeLimits
-from unstuck.verdict import Verdict
+from unstuck.model.config import TimeLimits
+from unstuck.model.failure import Failure
+from unstuck.model.orders import SessionDone, SessionOrder, Subject
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.verdict import Verdict
+from unstuck.ports import Agent, Assignment, Command, Stop
 from unstuck.verify.checks import Site
 from unstuck.verify.examining import examine
 

@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from unstuck.journal.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
 from unstuck.kit.parts import Kit, Stopper
 from unstuck.line.operate import APPROVE, Operations
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
 from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.line.verifying import look_before
-from unstuck.plans.plan import Plan
-from unstuck.ports import AlreadyHome, FastForward, Home, Journal, Merge, NotPossible, Projections
+from unstuck.model.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
+from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible
+from unstuck.model.plan import Plan
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check, Verdict
+from unstuck.ports import Home, Journal, Projections
 from unstuck.state.run_state import RunState
-from unstuck.text import one_line
-from unstuck.verdict import Check, Verdict
 from unstuck.verify.checks import NotSetUp, Site, check_on
 from unstuck.verify.probing import landed, lasting_checks
 

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from unstuck.decide.action import Amend
-from unstuck.diagnosis.kinds import Failure
-from unstuck.journal.event import Classified, LineEvent, SessionEnded, Verified
 from unstuck.kit.parts import Interrupted, Kit
 from unstuck.line.execute import run_session
-from unstuck.orders import Subject
-from unstuck.outcome import Ended, Outcome
+from unstuck.model.action import Amend
+from unstuck.model.event import Classified, LineEvent, SessionEnded, Verified
+from unstuck.model.failure import Failure
+from unstuck.model.orders import Subject
+from unstuck.model.outcome import Ended, Outcome
+from unstuck.model.verdict import Verdict
 from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.verdict_formats import NOT_COUNTED, red_before, verdict_notes
 from unstuck.tools.toolchains import manifest_files
-from unstuck.verdict import Verdict
 from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")

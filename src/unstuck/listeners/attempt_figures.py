@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide.action import Append, Continue, Wait
-from unstuck.errors import UnstuckError
-from unstuck.journal.event import Acted, Decided, Entry, RunResumed, RunStarted
+from unstuck.model.action import Append, Continue, Wait
+from unstuck.model.errors import UnstuckError
+from unstuck.model.event import Acted, Decided, Entry, RunResumed, RunStarted
+from unstuck.model.text import iso
 from unstuck.process.rewriting import DiskFiles
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import AttemptState, TaskState
-from unstuck.text import iso
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,17 +15,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from unstuck.config import NotifyConfig
-from unstuck.decide.action import Escalate, Halt, Wait
-from unstuck.diagnosis.kinds import Kind
-from unstuck.errors import with_extra
-from unstuck.journal.event import Acted, Entry, Operated, RunEnded
-from unstuck.ports import Command, Processes, TimeLimits
+from unstuck.model.action import Escalate, Halt, Wait
+from unstuck.model.config import NotifyConfig, TimeLimits
+from unstuck.model.errors import with_extra
+from unstuck.model.event import Acted, Entry, Operated, RunEnded
+from unstuck.model.failure import Kind
+from unstuck.model.text import one_line, visible, waits
+from unstuck.ports import Command, Processes
 from unstuck.process.rewriting import DiskFiles
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState, awaits_approval
 from unstuck.tell.asking import cause_of, question
-from unstuck.text import one_line, visible, waits
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]
 LONG_WAIT = 60.0

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unstuck import __version__
-from unstuck.errors import Unavailable, with_extra
-from unstuck.journal.event import Entry, RunEnded, RunResumed, RunStarted
 from unstuck.listeners.attempt_figures import Figures, finished
+from unstuck.model.errors import Unavailable, with_extra
+from unstuck.model.event import Entry, RunEnded, RunResumed, RunStarted
 from unstuck.state.run_state import RunState
 
 NAME = "unstuck"

@@ -18,9 +18,9 @@ from unstuck.compose.remedy_runs import hide_ours
 from unstuck.compose.remedying import judged, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import as_json, open_rulebook
-from unstuck.errors import BadUsage, UnstuckError
 from unstuck.library.recovery import Recovery
-from unstuck.plans.plan import Insertion, Task
+from unstuck.model.errors import BadUsage, UnstuckError
+from unstuck.model.plan import Insertion, Task
 from unstuck.plans.plan_file import open_plan
 
 LONGEST, LINE = 4_000_000, 2_000

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
-from unstuck.plans.plan import CHECKPOINT, Problem
-from unstuck.verdict import Check
+from unstuck.model.plan import CHECKPOINT, Problem
+from unstuck.model.verdict import Check
 
 Kind = Literal["code", "heredoc", "comment"]
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 
+from unstuck.model.plan import Problem, Task, together
 from unstuck.plans.blocks import Block, Reading, Scanner, almost_tasks, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
-from unstuck.plans.plan import Problem, Task, together
 from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from unstuck.errors import CannotWrite
+from unstuck.model.errors import CannotWrite
+from unstuck.model.plan import Insertion
 from unstuck.plans.blocks import Block
-from unstuck.plans.plan import Insertion
 
 _BLANK_LINE = ("\n\n", "\n\r\n", "\r\r")
 _WORD = re.compile(r"\S")

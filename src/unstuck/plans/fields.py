@@ -5,9 +5,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from unstuck.model.verdict import Check
 from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
 from unstuck.tools.shell import Runnable, can_fail, first_word
-from unstuck.verdict import Check
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"
 _FIELD = re.compile(

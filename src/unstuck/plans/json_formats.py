@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
+from unstuck.model.plan import Plan, Problem, Task, conventional, together
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_plans import Node, places, set_value, strings, told_checks, word, words
-from unstuck.plans.plan import Plan, Problem, Task, conventional, together
 from unstuck.shipped import shipped_toml
-from unstuck.text import one_line
 from unstuck.tools.roles import effect
 from unstuck.tools.shell import Runnable, can_fail
-from unstuck.verdict import Check
 
 
 class Words(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from unstuck.model.verdict import Check
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
 from unstuck.tools.roles import only_checks
 from unstuck.tools.shell import Runnable, can_fail, first_word
-from unstuck.verdict import Check
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

@@ -10,13 +10,13 @@ from functools import cache
 from itertools import accumulate, count
 from typing import Any, Literal, NamedTuple
 
+from unstuck.model.plan import Problem
+from unstuck.model.verdict import CheckKind
 from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
-from unstuck.plans.plan import Problem
 from unstuck.shipped import shipped_toml
 from unstuck.tools.roles import only_checks
 from unstuck.tools.shell import Runnable, can_fail, first_word
-from unstuck.verdict import CheckKind
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from unstuck.errors import BadUsage, CannotWrite
+from unstuck.model.errors import BadUsage, CannotWrite
+from unstuck.model.plan import Insertion, Plan, Problem, Task
 from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
-from unstuck.plans.plan import Insertion, Plan, Problem, Task
 from unstuck.process.rewriting import LARGEST, load, rewrite
 from unstuck.tools.shell import BUILTINS, Runnable
 

@@ -10,11 +10,11 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
+from unstuck.model.plan import Plan, Problem, Task, check
+from unstuck.model.text import one_line
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
-from unstuck.plans.plan import Plan, Problem, Task, check
 from unstuck.shipped import shipped_toml
-from unstuck.text import one_line
 from unstuck.tools.roles import effect
 
 SHOWN = 5

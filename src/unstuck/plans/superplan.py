@@ -11,6 +11,8 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
+from unstuck.model.plan import Plan, Problem, Task, conventional
+from unstuck.model.verdict import Check, CheckKind
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.phases import (
     Cell,
@@ -29,11 +31,9 @@ from unstuck.plans.phases import (
     read_status,
     words,
 )
-from unstuck.plans.plan import Plan, Problem, Task, conventional
 from unstuck.plans.review import paths_between
 from unstuck.tools.roles import effect, role_of
 from unstuck.tools.shell import Runnable, programs
-from unstuck.verdict import Check, CheckKind
 
 FORMAT = "superplan"
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
+from unstuck.model.plan import Plan, Problem, Task, cleans_up
 from unstuck.plans.blocks import KEY, Block, Reading, Scanner, almost_tasks, name_tasks, shape
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
-from unstuck.plans.plan import Plan, Problem, Task, cleans_up
 from unstuck.tools.roles import only_checks, role_of
 from unstuck.tools.shell import Runnable, can_fail
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.git.command import INHERITED
-from unstuck.outcome import Ended, Ending
-from unstuck.ports import Command, Dialogue, Stop, TimeLimits
+from unstuck.model.config import TimeLimits
+from unstuck.model.outcome import Ended, Ending
+from unstuck.ports import Command, Dialogue, Stop
 from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from unstuck.errors import BadUsage, CannotWrite, unwritable
 from unstuck.git.repository import DRAFT
-from unstuck.text import visible
+from unstuck.model.errors import BadUsage, CannotWrite, unwritable
+from unstuck.model.text import visible
 
 LARGEST = 50_000_000
 

@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
-from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.model.failure import KINDS, Kind
 from unstuck.shipped import shipped_table
 
 Risk = Literal["safe", "caution", "privileged", "destructive"]

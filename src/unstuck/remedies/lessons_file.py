@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unstuck.diagnosis.kinds import Kind
-from unstuck.errors import BadUsage, unwritable
+from unstuck.model.errors import BadUsage, unwritable
+from unstuck.model.failure import Kind
 from unstuck.remedies.learning import LATEST, Counts, Lessons, Seen
 
 

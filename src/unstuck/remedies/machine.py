@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 from unstuck.remedies import situation as reading
 from unstuck.remedies.call_words import alike, download_target, plain_words
 from unstuck.remedies.chain import listed, shape

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import Kind
-from unstuck.ports import Command, Done, Fence, Judge, NoFence, TimeLimits, Toolbox
+from unstuck.model.config import TimeLimits
+from unstuck.model.failure import Kind
+from unstuck.ports import Command, Done, Fence, Judge, NoFence, Toolbox
 from unstuck.process.processes import LocalProcesses
 from unstuck.remedies.chain import (
     ASK,

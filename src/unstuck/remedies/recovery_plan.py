@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis.kinds import KINDS, Kind
+from unstuck.model.failure import KINDS, Kind
+from unstuck.model.text import one_line
 from unstuck.remedies.call_words import file_address, operand, reads_input
 from unstuck.remedies.chain import (
     ASK,
@@ -38,7 +39,6 @@ from unstuck.remedies.schemas import breaks, filled
 from unstuck.remedies.situation import Situation, blanks, path, variable
 from unstuck.remedies.surroundings import GitState
 from unstuck.shipped import shipped_table
-from unstuck.text import one_line
 
 QUESTION_CHARS, ACTION_CHARS, REASON_CHARS = 400, 300, 300
 GONE = "Please correct what imports {package}: {gone}."

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 from unstuck.remedies.call_words import (
     Address,
     address,

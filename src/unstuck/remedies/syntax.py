@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 from unstuck.remedies.call_words import ASSIGNMENT, destroys, plain_words, program
 from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, listed, no_way, recipe, run, shape
 from unstuck.remedies.situation import Situation, path

@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
+from unstuck.model.text import one_line
 from unstuck.remedies import situation as reading
 from unstuck.remedies.chain import listed
 from unstuck.remedies.machine import COMMIT, beginning, is_inside, listening, names, said, seen, taken_away
 from unstuck.remedies.situation import Situation
-from unstuck.text import one_line
 
 INSTALLED = {"package.json": ("node_modules",), "Gemfile": ("vendor",), "composer.json": ("vendor",)}
 PYTHON_INSTALLED = (".venv", "venv")

@@ -5,19 +5,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
-from unstuck.decide.action import Action, Amend, Escalate, Halt, Rollback
-from unstuck.decide.decision import APPROVAL, History, decide
-from unstuck.decide.experience import Weighed
+from unstuck.decide.decision import History, decide
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
 from unstuck.decide.policy import LIMITED, Policy
-from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.diagnosis.reading import read
-from unstuck.journal.event import Decided, Entry
+from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback, Weighed
+from unstuck.model.event import Decided, Entry
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.model.text import one_line
 from unstuck.remedies.learning import Seen
 from unstuck.state.run_state import RunState
 from unstuck.state.schedule import held, next_agent
 from unstuck.state.task_state import AttemptState, TaskState, failed_command
-from unstuck.text import one_line
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""

@@ -10,11 +10,10 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from unstuck.decide.action import Amend, Escalate, Halt, Switch, Wait
 from unstuck.decide.fixes import Lineage, next_id
 from unstuck.decide.policy import AGENT, LIMITED, Breaker, at_rest, out_of_order, reach
-from unstuck.diagnosis.kinds import AGENT_DOWN, Failure
-from unstuck.journal.event import (
+from unstuck.model.action import Amend, Escalate, Halt, Switch, Wait
+from unstuck.model.event import (
     CHANGED,
     Acted,
     AttemptStarted,
@@ -33,8 +32,9 @@ from unstuck.journal.event import (
     SessionEnded,
     SessionStarted,
 )
-from unstuck.outcome import ENDED_BY_US
-from unstuck.plans.plan import END_TO_END, Task, cleans_up, joined
+from unstuck.model.failure import AGENT_DOWN, Failure
+from unstuck.model.outcome import ENDED_BY_US
+from unstuck.model.plan import END_TO_END, Task, cleans_up, joined
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import (
     SETTLED,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from unstuck.decide.experience import drawn, task_sort
 from unstuck.decide.policy import AGENT, LIMITED, Breaker
-from unstuck.plans.plan import beside, cleans_up
+from unstuck.model.plan import beside, cleans_up
 from unstuck.state.run_state import RunState
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import SETTLED, TaskState

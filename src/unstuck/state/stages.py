@@ -9,7 +9,7 @@ Resuming a run needs no other code: replay the journal, then ask `next_stage`.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from unstuck.decide.action import (
+from unstuck.model.action import (
     Accept,
     Action,
     Amend,
@@ -23,7 +23,7 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.journal.event import (
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, KeysView
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from unstuck.changes import Changes
-from unstuck.decide.action import (
+from unstuck.model.action import (
+    APPROVAL,
     Accept,
     Amend,
     Append,
@@ -19,9 +19,8 @@ from unstuck.decide.action import (
     Switch,
     Wait,
 )
-from unstuck.decide.decision import APPROVAL
-from unstuck.diagnosis.kinds import AGENT_DOWN, KINDS, Failure, Kind
-from unstuck.journal.event import (
+from unstuck.model.changes import Changes
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -35,10 +34,11 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.outcome import Outcome, Usage
-from unstuck.plans.plan import Task
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.model.outcome import Outcome, Usage
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Verdict
 from unstuck.state.stages import Stage, next_stage
-from unstuck.verdict import Verdict
 
 Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
 """`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unstuck.agents.claims import last_question, says_done
-from unstuck.decide.action import Rollback
 from unstuck.diagnosis.captured import capture
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 from unstuck.diagnosis.reading import read
+from unstuck.model.action import Rollback
+from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.model.text import fill, one_line, quoted
 from unstuck.shipped import shipped_toml
 from unstuck.state.task_state import AttemptState, TaskState, awaits_approval
-from unstuck.text import fill, one_line, quoted
 
 SAID_CHARS = 200
 _INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")

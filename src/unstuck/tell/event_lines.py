@@ -1,9 +1,8 @@
 """Tell an event in one line: what happened, and why."""
 
 from unstuck.agents.claims import says_done
-from unstuck.decide.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait
-from unstuck.decide.experience import Weighed
-from unstuck.journal.event import (
+from unstuck.model.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
+from unstuck.model.event import (
     Acted,
     Classified,
     Decided,
@@ -16,9 +15,9 @@ from unstuck.journal.event import (
     SessionEnded,
     Verified,
 )
+from unstuck.model.text import counted, one_line, waits
+from unstuck.model.verdict import Verdict
 from unstuck.shipped import shipped_toml
-from unstuck.text import counted, one_line, waits
-from unstuck.verdict import Verdict
 
 ABOUT_CHARS = 200
 

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unstuck.changes import NEVER_LANDS, Changes
-from unstuck.decide.action import Accept, Amend, Rollback, Switch
-from unstuck.diagnosis.kinds import Failure
-from unstuck.journal.event import PastAttempt
+from unstuck.model.action import Accept, Amend, Rollback, Switch
+from unstuck.model.changes import NEVER_LANDS, Changes
+from unstuck.model.event import PastAttempt
+from unstuck.model.failure import Failure
+from unstuck.model.text import counted, iso, one_line, waits
+from unstuck.model.verdict import CheckResult
 from unstuck.shipped import shipped_toml
 from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
@@ -16,8 +18,6 @@ from unstuck.state.task_state import APPROVED, AttemptState, TaskState
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted
-from unstuck.text import counted, iso, one_line, waits
-from unstuck.verdict import CheckResult
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
 """Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""

@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 from unstuck import __version__
 from unstuck.diagnosis.classifying import repairs
+from unstuck.model.verdict import CheckResult, Remark, Verdict
 from unstuck.shipped import shipped_toml
-from unstuck.verdict import CheckResult, Remark, Verdict
 
 NOT_COUNTED = "is red and does not count"
 TOLD = 5

@@ -13,11 +13,11 @@ from typing import Any
 
 from unstuck.git.command import Git
 from unstuck.git.placing import Trap, traps
+from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
 from unstuck.tools.roles import listed
 from unstuck.tools.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
-from unstuck.verdict import Check, CheckKind
 
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from unstuck.model.verdict import CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.shell import ENDS, QUOTED, before_program, programs
-from unstuck.verdict import CheckKind
 
 Signs = Sequence[Sequence[str]]
 """Files or patterns, each with a regular expression that it must hold; any of them shows."""

@@ -9,15 +9,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.changes import Change
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.missing import reason
-from unstuck.plans.plan import Task
-from unstuck.text import one_line
+from unstuck.model.changes import Change
+from unstuck.model.failure import Kind
+from unstuck.model.plan import Task
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.tools.shell import programs
 from unstuck.tools.toolchains import shows_tests
-from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.verify.audit.auditing import accounted, asserts
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.baseline import compare

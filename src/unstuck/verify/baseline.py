@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from unstuck.diagnosis.reading import FailedTest, Finding, Reading, read
-from unstuck.text import one_line
-from unstuck.verdict import CheckResult
+from unstuck.model.text import one_line
+from unstuck.model.verdict import CheckResult
 
 OUT_OF_TIME = ("first_output", "silence", "wall_clock")
 BROKEN = 126

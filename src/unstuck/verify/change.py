@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from unstuck.changes import Change
+from unstuck.model.changes import Change
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Remark, Severity
 from unstuck.shipped import shipped
-from unstuck.text import one_line
 from unstuck.tools.toolchains import judges
-from unstuck.verdict import Remark, Severity
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120

@@ -15,16 +15,16 @@ from itertools import pairwise
 from unstuck.diagnosis.classifying import red
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.diagnosis.kinds import KINDS, Failure, Kind
 from unstuck.diagnosis.missing import is_own_module, is_unwritten
 from unstuck.diagnosis.reading import read
 from unstuck.kit.parts import Interrupted, Kit, set_up
-from unstuck.orders import Subject
-from unstuck.outcome import Ended
+from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.model.orders import Subject
+from unstuck.model.outcome import Ended
+from unstuck.model.verdict import Check, CheckResult, Counts
 from unstuck.tools.roles import role
 from unstuck.tools.shell import can_fail, programs, words
 from unstuck.tools.toolchains import is_plain_run, manifest_files, selecting
-from unstuck.verdict import Check, CheckResult, Counts
 from unstuck.verify.change import known, part_of, pattern
 
 DID_NOTHING = "`{}` says that there is nothing to do"

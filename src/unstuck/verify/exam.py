@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.changes import Change
 from unstuck.kit.parts import Kit
-from unstuck.orders import Subject
-from unstuck.plans.plan import Task
+from unstuck.model.changes import Change
+from unstuck.model.orders import Subject
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Status
 from unstuck.tools.toolchains import is_plain_run
-from unstuck.verdict import Check, CheckResult, Remark, Severity, Status
 from unstuck.verify.change import is_declared, part_of, rule_of
 from unstuck.verify.checks import Site, check_on, on_base
 

@@ -7,16 +7,16 @@ from importlib import import_module
 from posixpath import dirname, join, normpath
 
 from unstuck.agents.claims import claimed_files, missing_files, statement
-from unstuck.changes import Change
 from unstuck.decide.loops import patch_marks
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.kinds import Kind
 from unstuck.diagnosis.reading import read
-from unstuck.orders import Subject
+from unstuck.model.changes import Change
+from unstuck.model.failure import Kind
+from unstuck.model.orders import Subject
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.state.past import done_by_others
-from unstuck.text import one_line
 from unstuck.tools.toolchains import is_plain_run
-from unstuck.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.verify.audit.auditing import audit
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.base_judge import ask_base, bent

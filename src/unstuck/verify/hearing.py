@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.verdict import Check, CheckResult, Remark
+from unstuck.model.verdict import Check, CheckResult, Remark
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.audit.turning import asking_otherwise, expecting_otherwise
 from unstuck.verify.base_judge import bent, unnamed

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from unstuck.errors import BadUsage, UnstuckError
+from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.shipped import shipped
 from unstuck.web.admission import Admission
 from unstuck.web.hub import TICK_SECONDS, Hub, refusal

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from unstuck.decide.action import Wait
-from unstuck.journal.event import (
+from unstuck.model.action import Wait
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Entry,

@@ -12,9 +12,9 @@ from unstuck.compose.looking import Follower, View, brief_of, changed, tools_use
 from unstuck.compose.opening import reopen_run
 from unstuck.compose.working import fleet_of
 from unstuck.config_file import readable_config
-from unstuck.errors import BadUsage, UnstuckError
-from unstuck.journal.event import Verb
-from unstuck.text import iso
+from unstuck.model.errors import BadUsage, UnstuckError
+from unstuck.model.event import Verb
+from unstuck.model.text import iso
 from unstuck.web.followed import Followed
 from unstuck.web.overview import clean
 from unstuck.web.task_story import task_story

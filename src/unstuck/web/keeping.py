@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compose.looking import View
-from unstuck.errors import BadUsage
+from unstuck.model.errors import BadUsage
 from unstuck.web.hub import Hub
 from unstuck.web.overview import clean
 from unstuck.web.page import kept_page

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
-from unstuck.errors import BadUsage, Unavailable
+from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.web.admission import KEY_CHARS, LOOPBACK, Admission, is_loopback
 from unstuck.web.app import application
 from unstuck.web.hub import Hub

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.decide.action import Decision
-from unstuck.diagnosis.kinds import KINDS, Failure
 from unstuck.files.phase_file import check_object
-from unstuck.journal.event import (
+from unstuck.model.action import Decision
+from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
@@ -18,14 +17,15 @@ from unstuck.journal.event import (
     SessionStarted,
     Verified,
 )
-from unstuck.outcome import Outcome, ToolCall
+from unstuck.model.failure import KINDS, Failure
+from unstuck.model.outcome import Outcome, ToolCall
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Verdict
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import AttemptState
 from unstuck.tell.asking import escalation, question
 from unstuck.tell.event_lines import action_text, sentence
 from unstuck.tell.report import lineage_text
-from unstuck.text import one_line
-from unstuck.verdict import Verdict
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000

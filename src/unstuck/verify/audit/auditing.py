@@ -7,9 +7,9 @@ must still be asked for. Where the task names a path, its tests may expect somet
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.changes import Change
+from unstuck.model.changes import Change
+from unstuck.model.verdict import Remark
 from unstuck.secrets.redact import Redactor
-from unstuck.verdict import Remark
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name

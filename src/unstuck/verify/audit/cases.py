@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Literal
 
-from unstuck.verdict import Remark, Severity
+from unstuck.model.verdict import Remark, Severity
 from unstuck.verify.audit.asserting import PARTIAL, Assertion, claim_of, is_claim, mark_places, statement_of
 from unstuck.verify.audit.grammars import (
     VALUES,

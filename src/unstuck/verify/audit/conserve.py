@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from operator import attrgetter
 
-from unstuck.verdict import Remark
+from unstuck.model.verdict import Remark
 from unstuck.verify.audit.asserting import EXACT, NOTHING, WEAK, Assertion
 from unstuck.verify.audit.cases import Case
 from unstuck.verify.audit.grammars import words

@@ -4,9 +4,9 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from unstuck.changes import Change
+from unstuck.model.changes import Change
+from unstuck.model.verdict import Remark, Severity
 from unstuck.secrets.redact import Redactor
-from unstuck.verdict import Remark, Severity
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Line, added_lines, found, known, part_of, pattern, removed_lines
 

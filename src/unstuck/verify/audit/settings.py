@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from unstuck.changes import Change
-from unstuck.verdict import Remark
+from unstuck.model.changes import Change
+from unstuck.model.verdict import Remark
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern, removed_lines
 
 LONGEST = 300_000

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.decide.experience import Weighed
-from unstuck.diagnosis.kinds import Kind
+from unstuck.model.failure import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +109,22 @@ Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """One thing that could be done, and what it is worth."""
+
+    rung: str
+    move: str
+    tried: int = 0
+    won: int = 0
+    chance: float = 0.0  # how probable it is that the work lands after it
+    cost: float = 1.0  # in usual attempts
+
+    @property
+    def worth(self) -> float:
+        return self.chance / self.cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The chosen action and why: enough to explain it without the code."""
 
@@ -118,3 +133,7 @@ class Decision:
     rung: str  # where on which ladder, e.g. ``check_failed[1]``
     weighed: tuple[Weighed, ...] = ()
     """What could have been done and was worth how much, where there was evidence to weigh."""
+
+
+APPROVAL = "approval"
+"""The rung on which work that is right waits for a person's word."""

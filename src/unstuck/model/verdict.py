@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from unstuck.outcome import Ended
+from unstuck.model.outcome import Ended
 
 CheckKind = Literal["verify", "test", "lint", "types", "format", "build"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unstuck.outcome import End
-from unstuck.verdict import CheckKind
+from unstuck.model.outcome import End
+from unstuck.model.verdict import CheckKind
 
 Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
 
@@ -192,3 +192,19 @@ class Config:
     store: StoreConfig = StoreConfig()
     notify: NotifyConfig = NotifyConfig()
     otel: OtelConfig = OtelConfig()
+
+
+OnStuck = Literal["skip", "halt"]
+
+
+Quota = Literal["wait", "switch", "exit"]
+"""What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """Ceilings in seconds; None is no limit."""
+
+    first_output: float | None = None
+    silence: float | None = None
+    wall_clock: float | None = None

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from unstuck.changes import Changes
-from unstuck.decide.action import Action, Decision
-from unstuck.decide.policy import OnStuck, Quota
-from unstuck.diagnosis.kinds import Failure
-from unstuck.errors import JournalDamaged
-from unstuck.outcome import Outcome
-from unstuck.plans.plan import Task
-from unstuck.verdict import Verdict
+from unstuck.model.action import Action, Decision
+from unstuck.model.changes import Changes
+from unstuck.model.config import OnStuck, Quota
+from unstuck.model.errors import JournalDamaged
+from unstuck.model.failure import Failure
+from unstuck.model.outcome import Outcome
+from unstuck.model.plan import Task
+from unstuck.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from unstuck.diagnosis.kinds import Failure
-from unstuck.outcome import Claim, Outcome
-from unstuck.plans.plan import Task
-from unstuck.ports import TimeLimits
+from unstuck.model.config import TimeLimits
+from unstuck.model.failure import Failure
+from unstuck.model.outcome import Claim, Outcome
+from unstuck.model.plan import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from unstuck.changes import Touch
+from unstuck.model.changes import Touch
 
 Blame = Literal["agent", "plan", "check", "environment", "provider", "supervisor"]
 Severity = Literal["recoverable", "user_action_required", "fatal"]

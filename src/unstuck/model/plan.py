@@ -7,9 +7,9 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
 
+from unstuck.model.text import one_line
+from unstuck.model.verdict import Check
 from unstuck.shipped import shipped_toml
-from unstuck.text import one_line
-from unstuck.verdict import Check
 
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
