@@ -29,7 +29,7 @@ from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.model.changes import Change
 from unstuck.model.event import Noted, encode
 from unstuck.plans.tasks_md import read
-from unstuck.secrets.redact import redactor
+from unstuck.redaction.redactor import redactor
 from unstuck.testing import World
 from unstuck.tools.roles import effect
 from unstuck.verify.audit.auditing import audit

@@ -28,7 +28,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
 from unstuck.ports import Assignment, Command, Remedies, Stop
-from unstuck.secrets.redact import redactor
+from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState, fold
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.process.spool import LONGEST_LINE, SHORT_TAIL, Spool
-from unstuck.secrets.redact import Redactor, redactor
+from unstuck.redaction.redactor import Redactor, redactor
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 KEY = "-----BEGIN PRIVATE KEY-----\n" + ("MIIE" + "a1B2c3D4e5" * 6 + "\n") * 20 + "-----END PRIVATE KEY-----\n"

@@ -3,7 +3,7 @@
 import pytest
 from tests.growth import faster_than_linear
 
-from unstuck.secrets.redact import Redactor, redactor
+from unstuck.redaction.redactor import Redactor, redactor
 
 # Put together here, so that no scanner takes this file for a leak.
 WORD = "a1B2c3D4e5"

@@ -5,7 +5,7 @@ import string
 
 from scripts.compile_catalog import compile_secrets
 
-from unstuck.secrets.redact import Redactor, redactor
+from unstuck.redaction.redactor import Redactor, redactor
 from unstuck.shipped import shipped, shipped_table
 
 SIGNS = {

@@ -16,7 +16,7 @@ from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joine
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
 from unstuck.ports import Assignment
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, due, settled, startable, waits
 from unstuck.state.task_state import SETTLED, Status

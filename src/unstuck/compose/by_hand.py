@@ -34,7 +34,7 @@ from unstuck.model.verdict import Check, Verdict
 from unstuck.process.ancestry import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.rewriting import DiskFiles, put
-from unstuck.secrets.redact import redactor
+from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState
 from unstuck.tell.verdict_formats import junit as junit_text

@@ -28,7 +28,7 @@ from unstuck.model.plan import named
 from unstuck.model.text import one_line
 from unstuck.process.ancestry import Owner
 from unstuck.process.rewriting import DiskFiles, put
-from unstuck.secrets.redact import redactor
+from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import AttemptState, TaskState

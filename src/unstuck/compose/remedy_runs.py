@@ -17,6 +17,7 @@ from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.text import one_line
 from unstuck.ports import Fence, NoFence
+from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
 from unstuck.remedies.learning import Lesson, Lessons, Seen
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
@@ -24,7 +25,6 @@ from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.performing import LocalToolbox, Tried, Walked
 from unstuck.remedies.recovery_plan import Plan
 from unstuck.remedies.situation import Call
-from unstuck.secrets.redact import redactor
 
 MOST_ADVICE, ADVICE_CHARS = 3, 300
 

@@ -46,7 +46,7 @@ from unstuck.ports import Agent, Clock, PlanFile
 from unstuck.process.ancestry import Attended, SystemClock, inside, whoami
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.rewriting import DiskFiles, require_writable, sweep
-from unstuck.secrets.redact import REDACTED, redactor
+from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.tell.notices import not_runnable
 from unstuck.tell.report import Summary, summary

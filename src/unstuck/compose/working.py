@@ -28,7 +28,7 @@ from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.ports import Agent
 from unstuck.process.processes import LocalProcesses
-from unstuck.secrets.redact import redactor
+from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.text import counted, one_line
 from unstuck.ports import Stop
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.verify.checks import NotSetUp
 
 BEATS = 4

@@ -107,7 +107,7 @@ def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str
             process.communicate()
             return None, ""
     from unstuck.model.text import shown  # noqa: PLC0415  # only for a red check
-    from unstuck.secrets.redact import redactor  # noqa: PLC0415  # as above
+    from unstuck.redaction.redactor import redactor  # noqa: PLC0415  # as above
 
     return process.returncode, redactor(os.environ).text(shown(output[-100_000:].decode(errors="replace")))
 

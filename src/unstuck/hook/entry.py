@@ -74,7 +74,7 @@ def _before(heard: Heard) -> dict[str, Any]:
 def _note(error: Exception) -> None:
     try:
         from unstuck.hook.memory import log  # noqa: PLC0415  # as above
-        from unstuck.secrets.redact import redactor  # noqa: PLC0415  # only for a fault of ours
+        from unstuck.redaction.redactor import redactor  # noqa: PLC0415  # only for a fault of ours
 
         trace, where = error.__traceback__, ""
         while trace is not None:

@@ -22,7 +22,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.tools.shell import is_script
 
 SLICE_SECONDS = 0.25

@@ -20,7 +20,7 @@ from unstuck.model.event import (
 )
 from unstuck.model.text import visible
 from unstuck.ports import Journal
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState
 

@@ -49,12 +49,12 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import TASK_ID, Task
 from unstuck.model.text import one_line, shown
 from unstuck.model.verdict import Verdict
+from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import TaskType
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
-from unstuck.secrets.redact import redactor
 from unstuck.state.past import footprint, history
 from unstuck.state.run_state import RunState
 from unstuck.state.stages import Stage

@@ -16,7 +16,7 @@ from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed
 from unstuck.model.landing import Conflict
 from unstuck.model.plan import Plan, Task, joined
 from unstuck.ports import Workspace
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import SETTLED, TaskState
 

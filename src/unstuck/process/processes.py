@@ -24,7 +24,7 @@ from unstuck.ports import Command, Dialogue, Stop
 from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
 from unstuck.process.spool import Spool
-from unstuck.secrets.redact import Redactor, redactor
+from unstuck.redaction.redactor import Redactor, redactor
 
 SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"
 """Starts our shim in a Python that knows nothing else of ours."""

@@ -6,7 +6,7 @@ from collections import deque
 from pathlib import Path
 from typing import Self
 
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 
 MEGABYTE = 1_000_000
 HEAD = 40 * MEGABYTE

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from unstuck.model.changes import Change
 from unstuck.model.verdict import Remark
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.verify.audit.asserting import NOTHING
 from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from unstuck.model.changes import Change
 from unstuck.model.verdict import Remark, Severity
-from unstuck.secrets.redact import Redactor
+from unstuck.redaction.redactor import Redactor
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.change import Line, added_lines, found, known, part_of, pattern, removed_lines
 

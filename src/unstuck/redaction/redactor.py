@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from unstuck.secrets import secret_signs
+from unstuck.redaction import secret_patterns
 from unstuck.shipped import shipped_table
 
 REDACTED = "[redacted]"
@@ -64,7 +64,7 @@ class Redactor:
         pieces.append(data[position:cut])
         return _text(b"".join(pieces)), _text(data[cut:])
 
-    def _spans(self, data: bytes) -> Iterator[secret_signs.Span]:
+    def _spans(self, data: bytes) -> Iterator[secret_patterns.Span]:
         needles, wrapped = _known(self.secrets)
         for needle in needles:
             start = data.find(needle)
@@ -76,9 +76,9 @@ class Redactor:
             for needle in wrapped:
                 if needle in flat:
                     yield from (match.span() for match in _over_lines(needle).finditer(data))
-        yield from secret_signs.shape_spans(data)
+        yield from secret_patterns.shape_spans(data)
         if self.by_name:
-            yield from secret_signs.named_spans(data)
+            yield from secret_patterns.named_spans(data)
 
     def _open_line(self, data: bytes, at: int) -> int:
         """Return where a secret may begin that the end of the last line cuts off, or the length of the text."""
@@ -88,7 +88,7 @@ class Redactor:
             return len(data)
         line = data.rfind(b"\n", 0, end.start() - len(word)) + 1
         starts = (needle[:SHORTEST_START] for needle in _known(self.secrets)[1])
-        if secret_signs.begins_token(word, at - line) or any(start in word for start in starts):
+        if secret_patterns.begins_token(word, at - line) or any(start in word for start in starts):
             return line
         return line if self.by_name and NAMED.search(data, max(0, at - 256), at) else len(data)
 
@@ -120,25 +120,25 @@ def _secrets(name: str, value: str) -> Iterator[str]:
     """Yield what is secret of a variable: its value, or the password in it."""
     if len(value) < SHORTEST_SECRET or value.lower() in shipped_table("secrets")["common"]:
         return
-    weight, data = secret_signs.weigh(name.lower().encode(errors="replace")), value.encode(errors="replace")
-    named = weight == "strong" and secret_signs.credible(data, strong=True, quoted=True)
-    made_up = weight == "weak" and (secret_signs.credible(data, strong=False, quoted=True) or _is_webhook(data))
+    weight, data = secret_patterns.weigh(name.lower().encode(errors="replace")), value.encode(errors="replace")
+    named = weight == "strong" and secret_patterns.credible(data, strong=True, quoted=True)
+    made_up = weight == "weak" and (secret_patterns.credible(data, strong=False, quoted=True) or _is_webhook(data))
     if name.upper().endswith(SECRET_NAMES) or named or made_up or "PRIVATE KEY-----" in value:
         yield value
     elif match := ADDRESS.match(value):
         yield match[1]
-    elif not secret_signs.sign("plain").search(name.encode(errors="replace")) and _made_up(data):
+    elif not secret_patterns.sign("plain").search(name.encode(errors="replace")) and _made_up(data):
         yield value
 
 
 def _is_webhook(data: bytes) -> bool:
     """Say whether this is an address with a secret in its path."""
-    return data.startswith((b"http://", b"https://")) and secret_signs.looks_random(data)
+    return data.startswith((b"http://", b"https://")) and secret_patterns.looks_random(data)
 
 
 def _made_up(data: bytes) -> bool:
     """Tell what only a machine can have made from paths, versions, lists and the names of commits."""
-    long = len(data) >= SHORTEST_RANDOM and secret_signs.credible(data, strong=False, quoted=True)
+    long = len(data) >= SHORTEST_RANDOM and secret_patterns.credible(data, strong=False, quoted=True)
     return long and not re.fullmatch(rb"[0-9a-f-]+|[\w.+-]*[:;,@/ ].*|[\w.]+=.*|(?:[a-z]+|[A-Z]+|\d+|[._-])+", data)
 
 
@@ -181,8 +181,8 @@ def _over_lines(needle: bytes) -> re.Pattern[bytes]:
     )
 
 
-def _merge(spans: Iterator[secret_signs.Span]) -> Iterator[secret_signs.Span]:
-    last: secret_signs.Span | None = None
+def _merge(spans: Iterator[secret_patterns.Span]) -> Iterator[secret_patterns.Span]:
+    last: secret_patterns.Span | None = None
     for start, end in sorted(spans):
         if last is not None and start < last[1]:
             last = (last[0], max(last[1], end))
