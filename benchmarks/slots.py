@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.report import Report, Target
-from unstuck.git.furnishing import Lender
 from unstuck.git.repository import Meanwhile, find
+from unstuck.git.shared_objects import Lender
 from unstuck.git.workspace import GitWorkspace
 from unstuck.model.landing import Landing
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from unstuck.git.furnishing import Lender
 from unstuck.git.repository import Meanwhile, find, slots_folder
+from unstuck.git.shared_objects import Lender
 from unstuck.git.slots import Place
 from unstuck.git.workspace import GitWorkspace, place_nothing
 

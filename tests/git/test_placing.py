@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.git.placing import Placing, traps
+from unstuck.git.untracked_files import Placing, traps
 from unstuck.model.errors import BadUsage
 
 

@@ -14,7 +14,7 @@ from tests.git.opening import workspace
 from tests.patience import wait_until
 
 from unstuck.git.command import Git, await_quiet, git_processes
-from unstuck.git.placing import Placing
+from unstuck.git.untracked_files import Placing
 from unstuck.model.errors import CheckpointGone
 
 ROOT = Path(__file__).parents[2]

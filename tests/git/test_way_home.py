@@ -13,9 +13,9 @@ from tests.git.opening import workspace
 from tests.patience import wait_until
 
 from unstuck.git.command import Git
+from unstuck.git.merge_back import Homecoming
 from unstuck.git.pruning import prune
 from unstuck.git.repository import find, slots_folder
-from unstuck.git.way_home import Homecoming
 from unstuck.model.landing import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -345,7 +345,7 @@ def test_a_plan_whose_commit_git_refuses_is_left_as_it_was(scratch: Path) -> Non
 CHILD = """
 import sys
 from pathlib import Path
-from unstuck.git.way_home import Homecoming
+from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import find, slots_folder
 repository = find(Path(sys.argv[1]))
 Homecoming(repository=repository, run="r1", identity=repository.identity()).apply_merge(sys.argv[2])

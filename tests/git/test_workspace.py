@@ -14,12 +14,12 @@ import pytest
 from tests.git.opening import workspace
 
 from unstuck.git.command import Git
-from unstuck.git.placing import Placing
+from unstuck.git.protocols import Workspace
 from unstuck.git.repository import NOBODY, find
+from unstuck.git.untracked_files import Placing
 from unstuck.git.workspace import GitWorkspace
 from unstuck.model.errors import CheckpointGone, GitFailed
 from unstuck.model.landing import Conflict, Landing
-from unstuck.ports import Workspace
 
 ODD_NAMES = [
     b"new\nline",

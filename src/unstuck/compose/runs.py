@@ -24,10 +24,10 @@ from unstuck.files.autobuild import Adopted, adopt, inherited
 from unstuck.files.projections import ExecutionLog, Projections
 from unstuck.files.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.files.storing import Store, begin_anew, claimed, journal_path, show_store
-from unstuck.git.furnishing import Lender
-from unstuck.git.placing import Placing, traps
+from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
-from unstuck.git.way_home import Homecoming
+from unstuck.git.shared_objects import Lender
+from unstuck.git.untracked_files import Placing, traps
 from unstuck.git.workspace import GitWorkspace
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, Layout, Stopper, timed

@@ -17,9 +17,9 @@ from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.config_file import read_config
 from unstuck.git.command import Git
-from unstuck.git.furnishing import Lender
-from unstuck.git.placing import Placing
 from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
+from unstuck.git.shared_objects import Lender
+from unstuck.git.untracked_files import Placing
 from unstuck.git.workspace import GitWorkspace
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, timed

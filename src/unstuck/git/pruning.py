@@ -8,8 +8,8 @@ from pathlib import Path
 
 from unstuck.git import staging
 from unstuck.git.command import Git, shown, works_inside
-from unstuck.git.furnishing import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.repository import OWNER, SLOTS, Repository
+from unstuck.git.shared_objects import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.slots import Slot
 from unstuck.model.errors import GitFailed
 

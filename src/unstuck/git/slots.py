@@ -18,8 +18,18 @@ from functools import cached_property
 from pathlib import Path
 
 from unstuck.git.command import Git, await_quiet, shown, writing
-from unstuck.git.furnishing import HELD, Filled, Lender, Prepared, Store, fill_submodules, folders_of, furnish, remove
 from unstuck.git.repository import OURS, OWNER, Repository
+from unstuck.git.shared_objects import (
+    HELD,
+    Filled,
+    Lender,
+    Prepared,
+    Store,
+    fill_submodules,
+    folders_of,
+    furnish,
+    remove,
+)
 from unstuck.model.errors import CannotWrite, CheckpointGone, GitFailed
 
 Place = Callable[[Path, bool], tuple[str, ...]]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
-from unstuck.git.furnishing import Filled, Prepared, folders_of, head_of, local_clone, same_commit
-from unstuck.git.placing import is_within
 from unstuck.git.repository import OURS
+from unstuck.git.shared_objects import Filled, Prepared, folders_of, head_of, local_clone, same_commit
 from unstuck.git.slots import Slot
+from unstuck.git.untracked_files import is_within
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.errors import CheckpointGone, GitFailed
 from unstuck.model.landing import Snapshot, Tree

@@ -8,8 +8,8 @@ from threading import Thread
 
 from unstuck.git import contents, staging
 from unstuck.git.command import Git, release_abandoned, shown
-from unstuck.git.furnishing import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.repository import Identity, Meanwhile, Repository
+from unstuck.git.shared_objects import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.errors import CheckpointGone, GitFailed, UnstuckError

@@ -13,6 +13,7 @@ from unstuck import ports
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.classifying import set_up_failed
+from unstuck.git.protocols import Checkouts
 from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
 from unstuck.kit.own_copies import own_first
 from unstuck.kit.recorder import Recorder
@@ -153,7 +154,7 @@ class Kit:
 
     run: str
     record: Recorder
-    workspace: ports.Checkouts
+    workspace: Checkouts
     processes: ports.Processes
     agents: Mapping[str, ports.Agent]
     tasks: dict[str, Task]

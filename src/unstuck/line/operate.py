@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from unstuck.git.protocols import Workspace
 from unstuck.kit.parts import OneTask, Stopper
 from unstuck.kit.recorder import Recorder
 from unstuck.model.event import Operated, Request, Verb
-from unstuck.ports import Journal, Workspace
+from unstuck.ports import Journal
 from unstuck.state.stages import Stage
 from unstuck.state.task_state import awaits_approval
 

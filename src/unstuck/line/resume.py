@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from unstuck.git.protocols import Workspace
 from unstuck.kit.recorder import Recorder, redacted
 from unstuck.line.operate import Operations
 from unstuck.model.action import Amend, Append, Fix
@@ -15,7 +16,6 @@ from unstuck.model.errors import BadUsage, CheckpointGone, RunConflict
 from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
 from unstuck.model.landing import Conflict
 from unstuck.model.plan import Plan, Task, joined
-from unstuck.ports import Workspace
 from unstuck.redaction.redactor import Redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import SETTLED, TaskState

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from unstuck.git.protocols import Home
 from unstuck.kit.parts import Kit, Stopper
 from unstuck.line.operate import APPROVE, Operations
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
@@ -14,7 +15,7 @@ from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
-from unstuck.ports import Home, Journal, Projections
+from unstuck.ports import Journal, Projections
 from unstuck.state.run_state import RunState
 from unstuck.verify.checks import NotSetUp, Site, check_on
 from unstuck.verify.probing import landed, lasting_checks

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.git.command import Git
-from unstuck.git.placing import Trap, traps
+from unstuck.git.untracked_files import Trap, traps
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
