@@ -1,110 +1,24 @@
 """The edges of the system, as protocols. The line knows these; `compose/` fills them with what this machine has."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from unstuck.diagnosis.evidence import Evidence, Hit
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.model.config import TimeLimits
 from unstuck.model.event import Entry, Event, Request, Verb
 from unstuck.model.failure import Failure
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.model.verdict import Verdict
+from unstuck.process.command import Command, Stop
 from unstuck.remedies.chain import Step
 from unstuck.remedies.recovery_plan import Strategy
 from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from unstuck.model.orders import SessionDone, SessionOrder, Subject
-
-
-class Clock(Protocol):
-    """Time, so that tests need none."""
-
-    def now(self) -> float:
-        """Return seconds since 1970, UTC."""
-
-    def wait(self, seconds: float) -> None: ...
-
-
-class Stop(Protocol):
-    """Whether, and by when, running work must end."""
-
-    def deadline(self) -> float | None:
-        """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
-    """How to talk to a process while it runs: its stdin stays open until it has printed its last word."""
-
-    last_word: bytes
-    phrase: Callable[[str], bytes]
-    """Make a message of a text, as the process reads it."""
-    inbox: Callable[[], Sequence[str]] = tuple
-    """Asked again and again for what is to be said now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A process to run: arguments, never a shell line."""
-
-    argv: tuple[str, ...]
-    cwd: Path
-    log: Path
-    """Both streams are appended here, redacted, bounded."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Set on top of the supervisor's own environment."""
-    stdin: bytes = b""
-    dialogue: Dialogue | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    gist: Callable[[str], str] = str
-    """Say what of a printed line is worth showing to a person; empty for nothing."""
-    quiet: bool = False
-    """It prints nothing until it is done: only the wall clock limits it."""
-    transcript: Path | None = None
-    """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
-    lasting: bool = False
-    """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
-    writes: tuple[str, ...] = ()
-    """What it must be able to write in a sandbox, besides its folder: below the home directory, or `$VARIABLE`."""
-
-
-Purpose = Literal["session", "check", "setup"]
-
-
-class Fence(Protocol):
-    """Keeps what a command can reach small, as far as this machine can."""
-
-    def around(self, command: Command, purpose: Purpose) -> Command:
-        """Return the command as it is to be run."""
-
-
-class NoFence:
-    def around(self, command: Command, _purpose: Purpose) -> Command:
-        return command
-
-
-class Processes(Protocol):
-    """Runs commands so that nothing of them is left when `run` returns, however they end; but see `lasting`."""
-
-    def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
-        """Run to the end. `seen` is told the last line printed, a few times a second at most."""
-
-    def expect(self, env: Mapping[str, str]) -> None:
-        """Get ready for a command with these of our variables, which will come soon."""
-
-    def end_lasting(self) -> None:
-        """End what lasting commands left running."""
-
-    def end_leftovers(self, marker: str, but: str = "") -> int:
-        """End every process whose environment holds `marker` (``NAME=value``) and not `but`; return how many there were."""
-
-    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
-        """Say which processes work in the folder since then that are none of ours, as sentences."""
 
 
 class PlanFile(Protocol):
@@ -153,18 +67,6 @@ class Journal(Protocol):
 
     def beat(self) -> None:
         """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
-
-
-class OwnFiles(Protocol):
-    """Our own files."""
-
-    def put(self, path: Path, text: str) -> None:
-        """Replace a file atomically."""
-
-    def append(self, path: Path, text: str) -> None: ...
-
-    def read(self, path: Path) -> str | None:
-        """Return the text, or None if there is no such file."""
 
 
 class Projections(Protocol):

@@ -27,7 +27,8 @@ from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
-from unstuck.ports import Assignment, Command, Remedies, Stop
+from unstuck.ports import Assignment, Remedies
+from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState, fold
 

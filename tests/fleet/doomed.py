@@ -10,7 +10,7 @@ from unstuck.compose.opening import open_run
 from unstuck.fleet.postgres_journal import PostgresJournal
 from unstuck.git.repository import find
 from unstuck.model.event import Entry, Event
-from unstuck.process.ancestry import host
+from unstuck.process.caller import host
 
 
 class DoomedLedger(PostgresJournal):

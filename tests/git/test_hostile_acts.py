@@ -14,8 +14,8 @@ from tests.git.opening import workspace
 
 from unstuck.git.command import Git
 from unstuck.git.workspace import GitWorkspace
-from unstuck.ports import Command, Fence, NoFence
-from unstuck.process.sandbox import Bubblewrap, trouble
+from unstuck.process.command import Command
+from unstuck.process.sandbox import Bubblewrap, Fence, NoFence, trouble
 
 OWN: dict[str, str] = {
     # refs, stash, history

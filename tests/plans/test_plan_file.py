@@ -12,7 +12,7 @@ import pytest
 
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.plans.plan_file import OpenPlan, open_plan, runnable_in
-from unstuck.process.rewriting import LARGEST, rewrite
+from unstuck.process.atomic_files import LARGEST, rewrite
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 

@@ -16,7 +16,7 @@ from tests.patience import wait_until
 import unstuck
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended
-from unstuck.ports import Command
+from unstuck.process.command import Command
 from unstuck.process.leftovers import SHIMS
 from unstuck.process.processes import LocalProcesses
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.model.config import TimeLimits
-from unstuck.ports import Command
+from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.sandbox import Bubblewrap, trouble
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.process.spool import LONGEST_LINE, SHORT_TAIL, Spool
+from unstuck.process.output_log import LONGEST_LINE, SHORT_TAIL, Spool
 from unstuck.redaction.redactor import Redactor, redactor
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4

@@ -23,7 +23,8 @@ from unstuck.model.config import AgentConfig, Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
 from unstuck.model.plan import Plan
-from unstuck.ports import Agent, Assignment, Command, Dialogue
+from unstuck.ports import Agent, Assignment
+from unstuck.process.command import Command, Dialogue
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from unstuck.model.event import GOAL, Entry, Event
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, Verdict
-from unstuck.process.ancestry import SystemClock
+from unstuck.process.atomic_files import DiskFiles, put
+from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
-from unstuck.process.rewriting import DiskFiles, put
 from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState

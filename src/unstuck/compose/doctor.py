@@ -30,7 +30,7 @@ from unstuck.kit.parts import Interrupted, Kit, Stopper
 from unstuck.model.config import Config
 from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.model.text import counted, one_line
-from unstuck.process.ancestry import inside
+from unstuck.process.caller import inside
 from unstuck.process.sandbox import trouble
 from unstuck.tools.detecting import detect, way_around
 from unstuck.tools.shell import BUILTINS, parts, words

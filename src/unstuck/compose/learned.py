@@ -18,7 +18,7 @@ from unstuck.model.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Sw
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Options
 from unstuck.model.plan import Plan
-from unstuck.process.rewriting import put
+from unstuck.process.atomic_files import put
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path

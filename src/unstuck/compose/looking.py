@@ -26,8 +26,8 @@ from unstuck.model.event import Entry, encode
 from unstuck.model.outcome import ToolCall
 from unstuck.model.plan import named
 from unstuck.model.text import one_line
-from unstuck.process.ancestry import Owner
-from unstuck.process.rewriting import DiskFiles, put
+from unstuck.process.atomic_files import DiskFiles, put
+from unstuck.process.caller import Owner
 from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.stages import Stage

@@ -28,7 +28,7 @@ from unstuck.model.event import Options
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
-from unstuck.process.rewriting import put
+from unstuck.process.atomic_files import put
 from unstuck.tools.detecting import Proposal, Stack, detect, joined
 from unstuck.tools.workflows import with_ci
 from unstuck.verify.baseline import compare

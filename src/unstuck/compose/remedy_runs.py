@@ -16,7 +16,7 @@ from unstuck.git.repository import find
 from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.text import one_line
-from unstuck.ports import Fence, NoFence
+from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
 from unstuck.remedies.learning import Lesson, Lessons, Seen

@@ -42,10 +42,11 @@ from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.model.plan import Plan, Problem, check, named
 from unstuck.plans.review import reviewed
-from unstuck.ports import Agent, Clock, PlanFile
-from unstuck.process.ancestry import Attended, SystemClock, inside, whoami
+from unstuck.ports import Agent, PlanFile
+from unstuck.process.atomic_files import DiskFiles, require_writable, sweep
+from unstuck.process.caller import Attended, inside, whoami
+from unstuck.process.clock import Clock, SystemClock
 from unstuck.process.processes import LocalProcesses
-from unstuck.process.rewriting import DiskFiles, require_writable, sweep
 from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.tell.notices import not_runnable

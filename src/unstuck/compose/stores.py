@@ -11,7 +11,7 @@ from unstuck.git.repository import Repository
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
 from unstuck.model.config import Config, RemediesConfig, StoreConfig
 from unstuck.model.errors import BadUsage, Unavailable, unwritable, with_extra
-from unstuck.process.ancestry import host
+from unstuck.process.caller import host
 
 if TYPE_CHECKING:
     from unstuck.fleet.postgres_journal import PostgresJournal

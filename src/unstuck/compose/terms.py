@@ -19,7 +19,8 @@ from unstuck.tools.detecting import detect, is_present
 if TYPE_CHECKING:
     from unstuck.decide.policy import Policy
     from unstuck.model.event import Options, Settings
-    from unstuck.ports import Fence, Purpose
+    from unstuck.process.command import Purpose
+    from unstuck.process.sandbox import Fence
 
 
 DEFAULT = "default"
@@ -88,8 +89,7 @@ def _found_checks(root: Path) -> tuple[Check, ...]:
 
 def fence_of(config: Config, repository: Repository) -> "Fence":
     """Return the sandbox; refuse to begin where one is asked for that is not there."""
-    from unstuck.ports import NoFence  # it knows every room; a plan is read without
-    from unstuck.process.sandbox import Bubblewrap, trouble
+    from unstuck.process.sandbox import Bubblewrap, NoFence, trouble
 
     purposes, wanted = fenced(config), config.sandbox
     if not purposes or (missing := trouble()):
@@ -117,7 +117,7 @@ def fence_here(cwd: Path) -> "Fence":
     try:
         repository = find(cwd)
     except (BadUsage, Unavailable):
-        from unstuck.ports import NoFence  # it knows every room; a plan is read without
+        from unstuck.process.sandbox import NoFence
 
         return NoFence()
     return fence_of(read_config(repository.root), repository)

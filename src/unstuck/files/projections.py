@@ -15,7 +15,7 @@ from unstuck.model.event import Entry, Verb
 from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
 from unstuck.ports import PlanFile
-from unstuck.process.rewriting import DiskFiles, put
+from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked
 from unstuck.state.task_state import SETTLED

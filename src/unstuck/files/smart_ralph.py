@@ -19,7 +19,7 @@ from unstuck.model.event import Settings
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line
 from unstuck.ports import PlanFile
-from unstuck.process.rewriting import rewrite
+from unstuck.process.atomic_files import rewrite
 from unstuck.state.past import commit_of, said
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import SETTLED, TaskState

@@ -16,7 +16,7 @@ from unstuck.model.errors import CannotWrite, UnstuckError, unwritable
 from unstuck.model.event import Request
 from unstuck.model.plan import Plan
 from unstuck.ports import Journal, PlanFile
-from unstuck.process.ancestry import Attended, Owner
+from unstuck.process.caller import Attended, Owner
 from unstuck.state.run_state import RunState, fold
 
 JOURNAL = "journal.db"

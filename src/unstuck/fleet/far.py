@@ -20,7 +20,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
-from unstuck.ports import Stop
+from unstuck.process.command import Stop
 from unstuck.verify.checks import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0

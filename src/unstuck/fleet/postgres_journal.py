@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from unstuck.fleet.postgres import Connection, Link
 from unstuck.model.errors import Owned, OwnershipLost
 from unstuck.model.event import Entry, Event, Request, decode, encode
-from unstuck.process.ancestry import Attended, Owner, birth, host
+from unstuck.process.caller import Attended, Owner, birth, host
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
 RUNS = """

@@ -22,7 +22,7 @@ from unstuck.model.errors import UnstuckError
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.text import counted, one_line
-from unstuck.ports import Stop
+from unstuck.process.command import Stop
 from unstuck.redaction.redactor import Redactor
 from unstuck.verify.checks import NotSetUp
 

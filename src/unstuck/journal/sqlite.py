@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from unstuck.model.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.model.event import Entry, Event, Request, Verb, decode, encode
-from unstuck.process.ancestry import Attended, Owner, birth, host, now, unattended, vouching
+from unstuck.process.caller import Attended, Owner, birth, host, now, unattended, vouching
 from unstuck.shipped import shipped
 
 VERSION = 3

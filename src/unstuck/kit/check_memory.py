@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from unstuck.git.repository import Repository
 from unstuck.model.config import Config
 from unstuck.model.verdict import Check, CheckResult
-from unstuck.process.rewriting import put
+from unstuck.process.atomic_files import put
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -23,6 +23,10 @@ from unstuck.model.failure import Failure
 from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check
+from unstuck.process.atomic_files import OwnFiles
+from unstuck.process.clock import Clock
+from unstuck.process.command import Command, Processes, Purpose, Stop
+from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import Redactor
 from unstuck.tools.shell import is_script
 
@@ -155,7 +159,7 @@ class Kit:
     run: str
     record: Recorder
     workspace: Checkouts
-    processes: ports.Processes
+    processes: Processes
     agents: Mapping[str, ports.Agent]
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
@@ -171,10 +175,10 @@ class Kit:
     """Advice by kind of failure."""
     gates: tuple[Check, ...]
     layout: Layout
-    own_files: ports.OwnFiles
+    own_files: OwnFiles
     redactor: Redactor
-    stop: ports.Stop
-    clock: ports.Clock
+    stop: Stop
+    clock: Clock
     judge: ports.Judge
     remedies: ports.Remedies = field(default_factory=NoRemedies)
     spare: int
@@ -185,7 +189,7 @@ class Kit:
     """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
-    fence: ports.Fence = field(default_factory=ports.NoFence)
+    fence: Fence = field(default_factory=NoFence)
     memory: Memory = field(default_factory=NoMemory)
     """How checks went before, for trees that did not change since."""
     baselines: Memory = field(default_factory=ShortMemory)
@@ -226,12 +230,10 @@ class Kit:
             self.record.note(told, name)
             return None
 
-    def command(
-        self, name: str, line: str, slot: int, *, timeout: float | None, purpose: ports.Purpose = "check"
-    ) -> ports.Command:
+    def command(self, name: str, line: str, slot: int, *, timeout: float | None, purpose: Purpose = "check") -> Command:
         """Return a line of the user's own code as a process: run as written, in the slot's root; of a script each line must hold."""
         own = own_first(line, self.workspace.path(slot), self.layout.root) if purpose == "check" else {}
-        command = ports.Command(
+        command = Command(
             argv=("bash", *(("-e",) if is_script(line) else ()), "-c", line),
             cwd=self.workspace.path(slot),
             log=self.layout.log(name),
@@ -292,7 +294,7 @@ class Stopper:
 class OneTask:
     """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
 
-    def __init__(self, run: ports.Stop) -> None:
+    def __init__(self, run: Stop) -> None:
         self._run = run
         self.ended = False
         self.listening = False

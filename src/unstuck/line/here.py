@@ -10,7 +10,8 @@ from unstuck.model.failure import Failure
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.ports import Agent, Assignment, Command, Stop
+from unstuck.ports import Agent, Assignment
+from unstuck.process.command import Command, Stop
 from unstuck.verify.checks import Site
 from unstuck.verify.examining import examine
 

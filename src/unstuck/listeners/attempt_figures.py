@@ -10,7 +10,7 @@ from unstuck.model.action import Append, Continue, Wait
 from unstuck.model.errors import UnstuckError
 from unstuck.model.event import Acted, Decided, Entry, RunResumed, RunStarted
 from unstuck.model.text import iso
-from unstuck.process.rewriting import DiskFiles
+from unstuck.process.atomic_files import DiskFiles
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import AttemptState, TaskState
 

@@ -21,8 +21,8 @@ from unstuck.model.errors import with_extra
 from unstuck.model.event import Acted, Entry, Operated, RunEnded
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line, visible, waits
-from unstuck.ports import Command, Processes
-from unstuck.process.rewriting import DiskFiles
+from unstuck.process.atomic_files import DiskFiles
+from unstuck.process.command import Command, Processes
 from unstuck.state.run_state import RunState
 from unstuck.state.task_state import TaskState, awaits_approval
 from unstuck.tell.asking import cause_of, question

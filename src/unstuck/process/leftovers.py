@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from unstuck.process.ancestry import SHIM_MARK, ancestors, now, stat
+from unstuck.process.caller import SHIM_MARK, ancestors, now, stat
 
 SHIM_HEAD_START = 3.0
 """Seconds for a shim to end its family itself: it also knows those that wiped their environment."""

@@ -20,10 +20,10 @@ from typing import Any
 from unstuck.git.command import INHERITED
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended, Ending
-from unstuck.ports import Command, Dialogue, Stop
-from unstuck.process.ancestry import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
+from unstuck.process.caller import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
+from unstuck.process.command import Command, Dialogue, Stop
 from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
-from unstuck.process.spool import Spool
+from unstuck.process.output_log import Spool
 from unstuck.redaction.redactor import Redactor, redactor
 
 SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
-from unstuck.ports import Command, Purpose
+from unstuck.process.command import Command, Purpose
 from unstuck.shipped import shipped_table
 
 PROGRAM = "bwrap"
@@ -155,3 +155,15 @@ def _hidden(what: Literal["files", "variables"]) -> list[str]:
 
 def _is_below(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
+
+
+class Fence(Protocol):
+    """Keeps what a command can reach small, as far as this machine can."""
+
+    def around(self, command: Command, purpose: Purpose) -> Command:
+        """Return the command as it is to be run."""
+
+
+class NoFence:
+    def around(self, command: Command, _purpose: Purpose) -> Command:
+        return command

@@ -20,8 +20,10 @@ from typing import Any, Literal
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Kind
-from unstuck.ports import Command, Done, Fence, Judge, NoFence, Toolbox
+from unstuck.ports import Done, Judge, Toolbox
+from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
+from unstuck.process.sandbox import Fence, NoFence
 from unstuck.remedies.chain import (
     ASK,
     RISKS,

@@ -196,11 +196,3 @@ def now() -> float:
 @cache
 def _began() -> float:
     return time.time() - time.clock_gettime(STEADY)
-
-
-class SystemClock:
-    def now(self) -> float:
-        return now()
-
-    def wait(self, seconds: float) -> None:
-        time.sleep(seconds)

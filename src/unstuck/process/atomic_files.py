@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from unstuck.git.repository import DRAFT
 from unstuck.model.errors import BadUsage, CannotWrite, unwritable
@@ -110,7 +111,7 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
-    from unstuck.process.ancestry import birth  # noqa: PLC0415  # who only reads a plan needs none of it
+    from unstuck.process.caller import birth  # noqa: PLC0415  # who only reads a plan needs none of it
 
     for draft in folder.glob(f"{DRAFT}*-*"):
         owner = draft.name.removeprefix(DRAFT).partition("-")[0]
@@ -164,3 +165,15 @@ def sweep(*homes: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
     for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
         part.unlink(missing_ok=True)
+
+
+class OwnFiles(Protocol):
+    """Our own files."""
+
+    def put(self, path: Path, text: str) -> None:
+        """Replace a file atomically."""
+
+    def append(self, path: Path, text: str) -> None: ...
+
+    def read(self, path: Path) -> str | None:
+        """Return the text, or None if there is no such file."""
