@@ -31,7 +31,7 @@ from unstuck.model.event import Noted, encode
 from unstuck.plans.tasks_md import read
 from unstuck.redaction.redactor import redactor
 from unstuck.testing import World
-from unstuck.tools.roles import effect
+from unstuck.toolchain.command_roles import effect
 from unstuck.verify.audit.auditing import audit
 
 PATIENCE = 90.0

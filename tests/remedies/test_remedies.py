@@ -25,7 +25,7 @@ from unstuck.remedies.situation import Call, Preferences, Situation
 from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
 from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
-from unstuck.tools.shell import parts
+from unstuck.toolchain.shell import parts
 
 CATALOG = read_catalog()
 MOST_AUTOMATED = 4

@@ -7,7 +7,7 @@ from scripts.compile_catalog import compile_table
 
 from unstuck.agents.manifests import agents_on_path, catalog
 from unstuck.shipped import shipped
-from unstuck.tools.detecting import detect
+from unstuck.toolchain.detection import detect
 
 NODE = json.dumps(
     {

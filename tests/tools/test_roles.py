@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.tools.roles import answers, role
-from unstuck.tools.shell import programs
+from unstuck.toolchain.command_roles import answers, role
+from unstuck.toolchain.shell import programs
 
 
 @pytest.mark.parametrize(

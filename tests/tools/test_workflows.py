@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.tools.workflows import ci_commands
+from unstuck.toolchain.ci_workflows import ci_commands
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -8,9 +8,9 @@ import pytest
 from unstuck.diagnosis.missing import reason
 from unstuck.model.outcome import Ended
 from unstuck.model.verdict import CheckKind, CheckResult, Counts, Remark, Severity
-from unstuck.tools.roles import effect
-from unstuck.tools.shell import can_fail
-from unstuck.tools.toolchains import checking_form, is_plain_run, selecting, shows_tests
+from unstuck.toolchain.command_roles import effect
+from unstuck.toolchain.shell import can_fail
+from unstuck.toolchain.toolchains import checking_form, is_plain_run, selecting, shows_tests
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found
 from unstuck.verify.exam import judge_all, weigh

@@ -32,9 +32,9 @@ from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.model.text import counted, one_line
 from unstuck.process.caller import inside
 from unstuck.process.sandbox import trouble
-from unstuck.tools.detecting import detect, way_around
-from unstuck.tools.shell import BUILTINS, parts, words
-from unstuck.tools.workflows import ci_commands, drifted
+from unstuck.toolchain.ci_workflows import ci_commands, drifted
+from unstuck.toolchain.detection import detect, way_around
+from unstuck.toolchain.shell import BUILTINS, parts, words
 from unstuck.verify.checks import NotSetUp, Site
 
 NAME = "doctor"

@@ -29,8 +29,8 @@ from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
 from unstuck.process.atomic_files import put
-from unstuck.tools.detecting import Proposal, Stack, detect, joined
-from unstuck.tools.workflows import with_ci
+from unstuck.toolchain.ci_workflows import with_ci
+from unstuck.toolchain.detection import Proposal, Stack, detect, joined
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
 from unstuck.verify.checks import NotSetUp, Site, evidence, hindered, on_base

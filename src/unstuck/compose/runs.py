@@ -51,7 +51,7 @@ from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.tell.notices import not_runnable
 from unstuck.tell.report import Summary, summary
-from unstuck.tools.detecting import commands, describe, way_around
+from unstuck.toolchain.detection import commands, describe, way_around
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000

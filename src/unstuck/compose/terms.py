@@ -14,7 +14,7 @@ from unstuck.model.plan import Plan
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import open_plan
 from unstuck.plans.review import reviewed
-from unstuck.tools.detecting import detect, is_present
+from unstuck.toolchain.detection import detect, is_present
 
 if TYPE_CHECKING:
     from unstuck.decide.policy import Policy

@@ -18,8 +18,8 @@ from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.outcome import ENDED_BY_US, Ended, Ending, Outcome
 from unstuck.model.text import one_line, shown
 from unstuck.model.verdict import CheckKind, CheckResult, Remark, Verdict
-from unstuck.tools.shell import parts
-from unstuck.tools.toolchains import checking_form
+from unstuck.toolchain.shell import parts
+from unstuck.toolchain.toolchains import checking_form
 
 DETAIL_CHARS = 4000
 SUMMARY_CHARS = 300

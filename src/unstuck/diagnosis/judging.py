@@ -14,8 +14,8 @@ from unstuck.diagnosis.reading import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.model.failure import KINDS, Judged, Kind
 from unstuck.model.text import one_line
-from unstuck.tools.roles import Role, answers, role
-from unstuck.tools.shell import parts, programs
+from unstuck.toolchain.command_roles import Role, answers, role
+from unstuck.toolchain.shell import parts, programs
 
 MESSAGE_CHARS = 300
 NOISE = 20

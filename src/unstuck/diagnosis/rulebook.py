@@ -17,7 +17,7 @@ from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
 from unstuck.model.failure import KINDS, Kind
-from unstuck.tools.roles import of_system
+from unstuck.toolchain.command_roles import of_system
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

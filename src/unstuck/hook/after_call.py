@@ -63,7 +63,7 @@ def _failure(heard: Heard) -> "Diagnosis | None":
 
     from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # success needs none of this
     from unstuck.diagnosis.rulebook import open_rulebook  # noqa: PLC0415  # as above
-    from unstuck.tools.roles import role  # noqa: PLC0415  # as above
+    from unstuck.toolchain.command_roles import role  # noqa: PLC0415  # as above
 
     evidence = Evidence(
         stdout=heard.output,
@@ -80,7 +80,7 @@ def _failure(heard: Heard) -> "Diagnosis | None":
 def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     """Return what the agent does not see itself: ways out, or that it is not its own to repair."""
     if heard.command:
-        from unstuck.tools.roles import role  # noqa: PLC0415  # only after a failure
+        from unstuck.toolchain.command_roles import role  # noqa: PLC0415  # only after a failure
 
         if role(heard.command):
             memory.red.pop(check := one_line(heard.command, 160), None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from unstuck.hook.heads import concerned, root_of
 from unstuck.hook.heard import Heard
 from unstuck.model.text import one_line
-from unstuck.tools.shell import parts, unwrapped, words
+from unstuck.toolchain.shell import parts, unwrapped, words
 
 if TYPE_CHECKING:
     from unstuck.model.config import Config

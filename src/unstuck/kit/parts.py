@@ -28,7 +28,7 @@ from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Processes, Purpose, Stop
 from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import Redactor
-from unstuck.tools.shell import is_script
+from unstuck.toolchain.shell import is_script
 
 SLICE_SECONDS = 0.25
 T = TypeVar("T")

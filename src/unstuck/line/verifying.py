@@ -14,7 +14,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.verdict_formats import NOT_COUNTED, red_before, verdict_notes
-from unstuck.tools.toolchains import manifest_files
+from unstuck.toolchain.toolchains import manifest_files
 from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")

@@ -37,7 +37,7 @@ from unstuck.plans.tasks_md import (
     read_tasks,
     unverified,
 )
-from unstuck.tools.shell import Runnable
+from unstuck.toolchain.shell import Runnable
 
 _KIRO_TASK = re.compile(r"^([ \t]*)- \[([ xX~-])\](\*?)[ \t]+(\d+(?:\.\d+)*)\.?(?=[ \t])([^\r\n]*)", re.MULTILINE)
 _KIRO_ENDS = re.compile(r"^(?:[^\s-]|-(?![ \t]))", re.MULTILINE)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from unstuck.model.verdict import Check
 from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
-from unstuck.tools.shell import Runnable, can_fail, first_word
+from unstuck.toolchain.shell import Runnable, can_fail, first_word
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"
 _FIELD = re.compile(

@@ -16,8 +16,8 @@ from unstuck.model.verdict import Check
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.json_plans import Node, places, set_value, strings, told_checks, word, words
 from unstuck.shipped import shipped_toml
-from unstuck.tools.roles import effect
-from unstuck.tools.shell import Runnable, can_fail
+from unstuck.toolchain.command_roles import effect
+from unstuck.toolchain.shell import Runnable, can_fail
 
 
 class Words(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any
 from unstuck.model.verdict import Check
 from unstuck.plans.editor import Edit
 from unstuck.plans.fields import code_spans
-from unstuck.tools.roles import only_checks
-from unstuck.tools.shell import Runnable, can_fail, first_word
+from unstuck.toolchain.command_roles import only_checks
+from unstuck.toolchain.shell import Runnable, can_fail, first_word
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

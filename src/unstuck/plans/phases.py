@@ -15,8 +15,8 @@ from unstuck.model.verdict import CheckKind
 from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
 from unstuck.shipped import shipped_toml
-from unstuck.tools.roles import only_checks
-from unstuck.tools.shell import Runnable, can_fail, first_word
+from unstuck.toolchain.command_roles import only_checks
+from unstuck.toolchain.shell import Runnable, can_fail, first_word
 
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 

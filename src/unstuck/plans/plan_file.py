@@ -20,7 +20,7 @@ from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
 from unstuck.process.atomic_files import LARGEST, load, rewrite
-from unstuck.tools.shell import BUILTINS, Runnable
+from unstuck.toolchain.shell import BUILTINS, Runnable
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)(\d{1,3})(\.\w+)", re.DOTALL)

@@ -15,7 +15,7 @@ from unstuck.model.text import one_line
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
 from unstuck.shipped import shipped_toml
-from unstuck.tools.roles import effect
+from unstuck.toolchain.command_roles import effect
 
 SHOWN = 5
 SAID_CHARS = 80

@@ -32,8 +32,8 @@ from unstuck.plans.phases import (
     words,
 )
 from unstuck.plans.review import paths_between
-from unstuck.tools.roles import effect, role_of
-from unstuck.tools.shell import Runnable, programs
+from unstuck.toolchain.command_roles import effect, role_of
+from unstuck.toolchain.shell import Runnable, programs
 
 FORMAT = "superplan"
 

@@ -15,8 +15,8 @@ from unstuck.model.plan import Plan, Problem, Task, cleans_up
 from unstuck.plans.blocks import KEY, Block, Reading, Scanner, almost_tasks, name_tasks, shape
 from unstuck.plans.editor import Located
 from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
-from unstuck.tools.roles import only_checks, role_of
-from unstuck.tools.shell import Runnable, can_fail
+from unstuck.toolchain.command_roles import only_checks, role_of
+from unstuck.toolchain.shell import Runnable, can_fail
 
 FORMAT = "tasks.md"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from unstuck.remedies.chain import listed, shape
-from unstuck.tools.shell import parts, programs
+from unstuck.toolchain.shell import parts, programs
 
 ASSIGNMENT = r"[A-Za-z_]\w*="
 CONTROL = r"[\x00-\x1f\x7f]"

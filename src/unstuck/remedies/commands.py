@@ -31,7 +31,7 @@ from unstuck.remedies.chain import (
 )
 from unstuck.remedies.situation import Situation, command, home_of, package
 from unstuck.remedies.surroundings import Gone
-from unstuck.tools.shell import parts
+from unstuck.toolchain.shell import parts
 
 SUDO = ("sudo", "-n")
 GUESSED = 0.7

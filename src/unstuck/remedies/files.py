@@ -26,7 +26,7 @@ from unstuck.remedies.chain import (
 )
 from unstuck.remedies.situation import Situation, path
 from unstuck.remedies.surroundings import Place
-from unstuck.tools.shell import parts
+from unstuck.toolchain.shell import parts
 
 EMPTY = {"json": "{}\n", "html": "<!doctype html>\n", "xml": '<?xml version="1.0"?>\n<root/>\n'}
 GLOB_CHARS = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})

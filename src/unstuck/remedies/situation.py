@@ -46,8 +46,8 @@ from unstuck.remedies.chain import (
 from unstuck.remedies.schemas import breaks, typed
 from unstuck.remedies.surroundings import Surroundings
 from unstuck.shipped import shipped_table
-from unstuck.tools.roles import role
-from unstuck.tools.shell import parts
+from unstuck.toolchain.command_roles import role
+from unstuck.toolchain.shell import parts
 
 SERVER_SECONDS = 60.0
 """Until a server listens."""

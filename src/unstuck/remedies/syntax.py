@@ -9,7 +9,7 @@ from unstuck.remedies.call_words import ASSIGNMENT, destroys, plain_words, progr
 from unstuck.remedies.chain import ReadFile, Recipe, Script, Step, WriteFile, listed, no_way, recipe, run, shape
 from unstuck.remedies.situation import Situation, path
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import parts
+from unstuck.toolchain.shell import parts
 
 SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 POSIX_SHELLS = frozenset({"sh", "dash"})

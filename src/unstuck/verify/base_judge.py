@@ -16,8 +16,8 @@ from unstuck.model.failure import Kind
 from unstuck.model.plan import Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
-from unstuck.tools.shell import programs
-from unstuck.tools.toolchains import shows_tests
+from unstuck.toolchain.shell import programs
+from unstuck.toolchain.toolchains import shows_tests
 from unstuck.verify.audit.auditing import accounted, asserts
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.baseline import compare

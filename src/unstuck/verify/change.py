@@ -11,7 +11,7 @@ from unstuck.model.changes import Change
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Remark, Severity
 from unstuck.shipped import shipped
-from unstuck.tools.toolchains import judges
+from unstuck.toolchain.toolchains import judges
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120

@@ -22,9 +22,9 @@ from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended
 from unstuck.model.verdict import Check, CheckResult, Counts
-from unstuck.tools.roles import role
-from unstuck.tools.shell import can_fail, programs, words
-from unstuck.tools.toolchains import is_plain_run, manifest_files, selecting
+from unstuck.toolchain.command_roles import role
+from unstuck.toolchain.shell import can_fail, programs, words
+from unstuck.toolchain.toolchains import is_plain_run, manifest_files, selecting
 from unstuck.verify.change import known, part_of, pattern
 
 DID_NOTHING = "`{}` says that there is nothing to do"

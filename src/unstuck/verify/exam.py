@@ -9,7 +9,7 @@ from unstuck.model.changes import Change
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Status
-from unstuck.tools.toolchains import is_plain_run
+from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.change import is_declared, part_of, rule_of
 from unstuck.verify.checks import Site, check_on, on_base
 

@@ -16,7 +16,7 @@ from unstuck.model.orders import Subject
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.state.past import done_by_others
-from unstuck.tools.toolchains import is_plain_run
+from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.audit.auditing import audit
 from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.base_judge import ask_base, bent

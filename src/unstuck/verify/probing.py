@@ -12,7 +12,7 @@ from unstuck.kit.parts import Kit
 from unstuck.model.plan import END_TO_END
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark
-from unstuck.tools.toolchains import is_plain_run, shows_tests
+from unstuck.toolchain.toolchains import is_plain_run, shows_tests
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, pattern, removed_lines
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base

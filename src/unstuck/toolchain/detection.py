@@ -15,9 +15,9 @@ from unstuck.git.command import Git
 from unstuck.git.untracked_files import Trap, traps
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table
-from unstuck.tools.python_needs import VENVS, Needs, files, python_needs, shows, text_of
-from unstuck.tools.roles import listed
-from unstuck.tools.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
+from unstuck.toolchain.command_roles import listed
+from unstuck.toolchain.python_needs import VENVS, Needs, files, python_needs, shows, text_of
+from unstuck.toolchain.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
 
 NO_TEST = "no test specified"
 """What `npm init` writes into a package that has no tests."""

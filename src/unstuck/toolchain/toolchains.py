@@ -8,7 +8,7 @@ from typing import Any
 
 from unstuck.model.verdict import CheckKind
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import ENDS, QUOTED, before_program, programs
+from unstuck.toolchain.shell import ENDS, QUOTED, before_program, programs
 
 Signs = Sequence[Sequence[str]]
 """Files or patterns, each with a regular expression that it must hold; any of them shows."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from posixpath import join, normpath
 
 from unstuck.model.verdict import CheckKind
-from unstuck.tools.detecting import Proposal, Stack
-from unstuck.tools.python_needs import text_of
-from unstuck.tools.roles import listed, role_of
-from unstuck.tools.shell import can_fail, programs
+from unstuck.toolchain.command_roles import listed, role_of
+from unstuck.toolchain.detection import Proposal, Stack
+from unstuck.toolchain.python_needs import text_of
+from unstuck.toolchain.shell import can_fail, programs
 
 FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
 KEY = re.compile(r"^(?P<indent> *(?:- +)?)(?P<key>run|script|before_script) *: *(?P<value>.*)$")

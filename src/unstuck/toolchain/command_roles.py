@@ -6,7 +6,7 @@ from functools import cache
 from typing import Literal, cast
 
 from unstuck.shipped import shipped_table
-from unstuck.tools.shell import ENDS, QUOTED, programs
+from unstuck.toolchain.shell import ENDS, QUOTED, programs
 
 Role = Literal["test", "lint", "types", "format", "build", "install", ""]
 """What a command is for. Decides what a finding is called where the output does not say."""

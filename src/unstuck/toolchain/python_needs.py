@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.tools.roles import listed
-from unstuck.tools.toolchains import Setup, Signs, Toolchain
+from unstuck.toolchain.command_roles import listed
+from unstuck.toolchain.toolchains import Setup, Signs, Toolchain
 
 VENVS = (".venv", "venv")
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
