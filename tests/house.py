@@ -28,7 +28,7 @@ TOUCHES = frozenset(
 """Methods of paths that reach the disk and mean nothing else."""
 NEUTRAL = frozenset({"unstuck", "unstuck.shipped", "unstuck.__main__"})
 """The package itself and its shipped data: they are the same at every reading."""
-SCRIPTS = {"unstuck.process.shim", "unstuck.agents.player"}
+SCRIPTS = {"unstuck.process.shim", "unstuck.agents.scripted_agent"}
 """Run as a program of its own, so that nothing of the package is loaded around an agent."""
 GROUND = ("git", "process", "kit")
 """Rooms that every edge above may stand on: git's commands, processes and our files, and the kit of a run."""

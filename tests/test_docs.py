@@ -13,7 +13,7 @@ import click
 import pytest
 from scripts.write_policies import page
 
-from unstuck.agents.player import PLAY
+from unstuck.agents.scripted_agent import PLAY
 from unstuck.cli import cli, commands
 from unstuck.decide.policy import profiles
 from unstuck.model.config import AgentConfig, Config

@@ -9,51 +9,14 @@ from unstuck.diagnosis.evidence import Evidence, Hit
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.event import Entry, Event, Request, Verb
 from unstuck.model.failure import Failure
-from unstuck.model.outcome import Ended, Outcome
-from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.model.verdict import Verdict
-from unstuck.process.command import Command, Stop
+from unstuck.process.command import Stop
 from unstuck.remedies.chain import Step
 from unstuck.remedies.recovery_plan import Strategy
 from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from unstuck.model.orders import SessionDone, SessionOrder, Subject
-
-
-class PlanFile(Protocol):
-    """The user's plan on disk: read it, change ticks and write new tasks in place."""
-
-    @property
-    def extensible(self) -> bool:
-        """Whether the format can take new tasks."""
-
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def companions(self) -> tuple[str, ...]:
-        """Names of files in the plan's folder that are kept up with it."""
-
-    @property
-    def spec_folder(self) -> bool:
-        """Whether everything in the plan's folder belongs to it."""
-
-    def read(self) -> Plan: ...
-
-    def mark(self, statuses: Mapping[str, str]) -> bool:
-        """Write where tasks stand in place, atomically; return whether anything changed."""
-
-    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
-        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
-
-    def redone(
-        self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
-    ) -> Mapping[str, bytes]:
-        """Do what `insert` and `mark` did in another version of the plan's files, by their names.
-
-        `tasks` holds the title and the status that each has in the run.
-        """
 
 
 class Journal(Protocol):
@@ -80,44 +43,6 @@ class Projections(Protocol):
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
         """Yield (what to do, task, what was done) for every task about which a person edited our files."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
-    """All that an agent needs to start one session."""
-
-    run: str
-    task: str
-    attempt: int
-    session: int
-    slot: int
-    worktree: Path
-    brief: str
-    brief_file: Path
-    log: Path
-    transcript: Path
-    """Where an agent whose output is read keeps it."""
-    resume: str = ""
-    """The agent's own name of the session that this one continues."""
-
-
-class Agent(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def reports_cost(self) -> bool:
-        """Whether its outcomes say what a session cost."""
-
-    @property
-    def login(self) -> str:
-        """How a person logs it in; empty where we do not know."""
-
-    def command(self, assignment: Assignment) -> Command:
-        """Return the process that does the work."""
-
-    def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
-        """Read what the agent says of its work and of its end. May be asked again after a crash."""
 
 
 class Dispatcher(Protocol):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.agents.assignment import Assignment
 from unstuck.agents.claims import claim
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy, profile
@@ -27,7 +28,7 @@ from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
-from unstuck.ports import Assignment, Remedies
+from unstuck.ports import Remedies
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState, fold

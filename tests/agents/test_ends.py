@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from unstuck.agents.faults import fault
-from unstuck.agents.formats import formats
 from unstuck.agents.manifests import catalog
-from unstuck.agents.streams import gist, read
+from unstuck.agents.output_formats import formats
+from unstuck.agents.output_streams import gist, read
+from unstuck.agents.provider_errors import fault
 
 J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.agents.crew import CodingAgent, first_found
-from unstuck.agents.formats import formats, read_files
+from unstuck.agents.agent_set import CodingAgent, first_found
+from unstuck.agents.assignment import Assignment
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
+from unstuck.agents.output_formats import formats, read_files
 from unstuck.config_file import read_config
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.outcome import Ended
-from unstuck.ports import Assignment
 from unstuck.shipped import shipped
 
 KNOWN = [

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import pytest
 
-from unstuck.agents.formats import as_json, formats
 from unstuck.agents.manifests import catalog
-from unstuck.agents.streams import read
+from unstuck.agents.output_formats import as_json, formats
+from unstuck.agents.output_streams import read
 from unstuck.model.outcome import End, Transcript
 
 FOLDER = Path(__file__).parent / "sessions"

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unstuck.agents.assignment import Assignment
 from unstuck.decide.policy import profile
 from unstuck.line.resume import compare
 from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
@@ -15,7 +16,6 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joined
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
-from unstuck.ports import Assignment
 from unstuck.redaction.redactor import Redactor
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, due, settled, startable, waits

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents.crew import agent
+from unstuck.agents.agent_set import agent
 from unstuck.compose.looking import look
 from unstuck.compose.opening import GoalFile, plan_of
 from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of

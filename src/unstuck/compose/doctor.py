@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents.crew import agent, without_login
+from unstuck.agents.agent_set import agent, without_login
 from unstuck.agents.manifests import agents_on_path
 from unstuck.compose.by_hand import first_checking_slot, kit_aside
 from unstuck.compose.stores import open_to_look

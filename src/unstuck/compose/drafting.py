@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.agents.crew import first_found, no_agent
+from unstuck.agents.agent_set import first_found, no_agent
 from unstuck.compose.by_hand import free_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of

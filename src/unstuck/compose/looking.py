@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents.formats import read_files
 from unstuck.agents.manifests import manifest
-from unstuck.agents.streams import gist
+from unstuck.agents.output_formats import read_files
+from unstuck.agents.output_streams import gist
 from unstuck.compose.stores import open_to_look
 from unstuck.config_file import read_config, readable_config
 from unstuck.files.storing import Store, claimed

@@ -22,8 +22,7 @@ from unstuck.model.event import GOAL, Options
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check
-from unstuck.plans.plan_file import open_plan
-from unstuck.ports import PlanFile
+from unstuck.plans.plan_file import PlanFile, open_plan
 from unstuck.process.atomic_files import load, put
 from unstuck.process.clock import Clock
 from unstuck.state.run_state import RunState

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.formats import as_json, read_files
 from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
+from unstuck.agents.output_formats import as_json, read_files
 from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, resolved, works_inside

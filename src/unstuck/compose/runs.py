@@ -10,7 +10,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents.crew import Crew, first_found, gather
+from unstuck.agents.agent_set import Crew, first_found, gather
+from unstuck.agents.assignment import Agent
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
@@ -41,8 +42,8 @@ from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.model.plan import Plan, Problem, check, named
+from unstuck.plans.plan_file import PlanFile
 from unstuck.plans.review import reviewed
-from unstuck.ports import Agent, PlanFile
 from unstuck.process.atomic_files import DiskFiles, require_writable, sweep
 from unstuck.process.caller import Attended, inside, whoami
 from unstuck.process.clock import Clock, SystemClock

@@ -10,7 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from unstuck.agents.crew import agent
+from unstuck.agents.agent_set import agent
+from unstuck.agents.assignment import Agent
 from unstuck.agents.manifests import agents_on_path
 from unstuck.compose.by_hand import Nowhere, bare_kit
 from unstuck.compose.runs import refuse_inside_an_agent
@@ -26,7 +27,6 @@ from unstuck.kit.parts import Kit, timed
 from unstuck.kit.recorder import Recorder
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, Unavailable
-from unstuck.ports import Agent
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
 from unstuck.state.run_state import RunState

@@ -14,7 +14,7 @@ from unstuck.files.storing import show_store
 from unstuck.model.event import Entry, Verb
 from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
-from unstuck.ports import PlanFile
+from unstuck.plans.plan_file import PlanFile
 from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked

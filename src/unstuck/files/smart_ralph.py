@@ -18,7 +18,7 @@ from unstuck.decide.policy import Limits
 from unstuck.model.event import Settings
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line
-from unstuck.ports import PlanFile
+from unstuck.plans.plan_file import PlanFile
 from unstuck.process.atomic_files import rewrite
 from unstuck.state.past import commit_of, said
 from unstuck.state.run_state import RunState

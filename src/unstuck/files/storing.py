@@ -15,7 +15,8 @@ from unstuck.journal.sqlite import SqliteJournal, open_to_write
 from unstuck.model.errors import CannotWrite, UnstuckError, unwritable
 from unstuck.model.event import Request
 from unstuck.model.plan import Plan
-from unstuck.ports import Journal, PlanFile
+from unstuck.plans.plan_file import PlanFile
+from unstuck.ports import Journal
 from unstuck.process.caller import Attended, Owner
 from unstuck.state.run_state import RunState, fold
 

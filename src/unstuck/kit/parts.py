@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from unstuck import ports
+from unstuck.agents.assignment import Agent
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.classifying import set_up_failed
@@ -23,6 +24,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check
+from unstuck.plans.plan_file import PlanFile
 from unstuck.process.atomic_files import OwnFiles
 from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Processes, Purpose, Stop
@@ -160,10 +162,10 @@ class Kit:
     record: Recorder
     workspace: Checkouts
     processes: Processes
-    agents: Mapping[str, ports.Agent]
+    agents: Mapping[str, Agent]
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
-    plan: ports.PlanFile
+    plan: PlanFile
     dispatch: "Callable[[Kit], ports.Dispatcher]"
     """Who runs sessions and verifies trees."""
     config: Config

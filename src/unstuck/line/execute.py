@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from unstuck.agents.streams import last_fault
+from unstuck.agents.output_streams import last_fault
 from unstuck.decide.policy import AGENT
 from unstuck.diagnosis.classifying import FAULTS
 from unstuck.kit.parts import Interrupted, Kit

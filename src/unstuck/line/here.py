@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from unstuck.agents.assignment import Agent, Assignment
 from unstuck.kit.parts import Kit, OneTask, set_up
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Failure
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.ports import Agent, Assignment
 from unstuck.process.command import Command, Stop
 from unstuck.verify.checks import Site
 from unstuck.verify.examining import examine

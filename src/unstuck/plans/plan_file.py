@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.model.plan import Insertion, Plan, Problem, Task
@@ -333,3 +334,38 @@ def _repository(file: Path) -> Path:
     """Return the nearest folder above that is a repository's, else the plan's own."""
     folder = Path(os.path.realpath(file)).parent
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+
+
+class PlanFile(Protocol):
+    """The user's plan on disk: read it, change ticks and write new tasks in place."""
+
+    @property
+    def extensible(self) -> bool:
+        """Whether the format can take new tasks."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """Names of files in the plan's folder that are kept up with it."""
+
+    @property
+    def spec_folder(self) -> bool:
+        """Whether everything in the plan's folder belongs to it."""
+
+    def read(self) -> Plan: ...
+
+    def mark(self, statuses: Mapping[str, str]) -> bool:
+        """Write where tasks stand in place, atomically; return whether anything changed."""
+
+    def insert(self, insertion: Insertion) -> tuple[Task, ...]:
+        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+
+    def redone(
+        self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
+    ) -> Mapping[str, bytes]:
+        """Do what `insert` and `mark` did in another version of the plan's files, by their names.
+
+        `tasks` holds the title and the status that each has in the run.
+        """

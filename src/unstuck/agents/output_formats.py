@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.streams import (
+from unstuck.agents.output_streams import (
     LONGEST_LINE,
     Event,
     Format,

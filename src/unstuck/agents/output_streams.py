@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, cast
 
 from unstuck.agents.claims import asks, statement
-from unstuck.agents.faults import fault, later, without_own
+from unstuck.agents.provider_errors import fault, later, without_own
 from unstuck.model.outcome import Claim, End, Fault, ToolCall, Transcript, Usage
 from unstuck.model.text import one_line
 from unstuck.shipped import shipped_toml

@@ -14,16 +14,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NoReturn
 
-from unstuck.agents import player
+from unstuck.agents import scripted_agent
+from unstuck.agents.assignment import Agent, Assignment
 from unstuck.agents.claims import approach, asks, claim
-from unstuck.agents.formats import formats, read_files
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
-from unstuck.agents.streams import gist
+from unstuck.agents.output_formats import formats, read_files
+from unstuck.agents.output_streams import gist
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.outcome import ENDED_BY_US, KILLED_BY_US, Ended, Outcome
 from unstuck.model.plan import Plan
-from unstuck.ports import Agent, Assignment
 from unstuck.process.command import Command, Dialogue
 
 
@@ -102,21 +102,21 @@ class ScriptedAgent(CommandAgent):
 def scripted(name: str, script: Path) -> ScriptedAgent:
     """Return the agent that plays the script; a script that cannot be played is refused here."""
     check(script)
-    return ScriptedAgent(name, (sys.executable, "-I", "-S", player.__file__, str(script.resolve())))
+    return ScriptedAgent(name, (sys.executable, "-I", "-S", scripted_agent.__file__, str(script.resolve())))
 
 
 def check(script: Path) -> None:
     """Refuse a script that cannot be read, or that has a step which cannot be played."""
     try:
-        tasks = player.load(script)
+        tasks = scripted_agent.load(script)
     except (OSError, ValueError) as error:
         raise BadUsage(
             f"The agent's script {script} cannot be read: {getattr(error, 'strerror', None) or error}.",
             hint="Name a file; it is TOML, or JSON if it ends in .json.",
         ) from error
     for task, attempts in tasks.items():
-        for step in (step for attempt in attempts for steps in player.sessions(attempt) for step in steps):
-            if not step.keys() & player.PLAY.keys():
+        for step in (step for attempt in attempts for steps in scripted_agent.sessions(attempt) for step in steps):
+            if not step.keys() & scripted_agent.PLAY.keys():
                 raise BadUsage(
                     f"The script of task {task} has an unknown step {dict(step)}.",
                     hint=f"Steps are: {', '.join(player.PLAY)}.",
