@@ -10,8 +10,8 @@ from pathlib import Path
 
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
+from unstuck.journal.run_state import RunState
 from unstuck.model.event import Acted, Entry
-from unstuck.state.run_state import RunState
 
 LANDED, ENDED = "landed", "ended"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
+from unstuck.journal.run_state import RunState
 from unstuck.model.event import Entry, SessionEnded, Verified
-from unstuck.state.run_state import RunState
 
 SECONDS = 10.0
 UNTOUCHED, TOUCHED = 1.3, 2.3

@@ -7,29 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from unstuck.diagnosis.evidence import Evidence, Hit
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.model.event import Entry, Event, Request, Verb
+from unstuck.journal.run_state import RunState
+from unstuck.model.event import Entry, Verb
 from unstuck.model.failure import Failure
 from unstuck.model.verdict import Verdict
 from unstuck.process.command import Stop
 from unstuck.remedies.chain import Step
 from unstuck.remedies.recovery_plan import Strategy
-from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from unstuck.model.orders import SessionDone, SessionOrder, Subject
-
-
-class Journal(Protocol):
-    """The append-only list of events, and the requests that any process may leave beside it."""
-
-    def append(self, event: Event) -> Entry: ...
-
-    def read(self, run: str, after: int = 0) -> Iterator[Entry]: ...
-
-    def requests(self, after: int) -> Sequence[Request]: ...
-
-    def beat(self) -> None:
-        """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
 
 
 class Projections(Protocol):

@@ -16,6 +16,7 @@ from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy, profile
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
+from unstuck.journal.run_state import RunState, fold
 from unstuck.kit.parts import Kit, Layout, NoRemedies, Stopper
 from unstuck.kit.recorder import Recorder
 from unstuck.line.here import PROBE, Here
@@ -31,7 +32,6 @@ from unstuck.plans.tasks_md import read as read_tasks
 from unstuck.ports import Remedies
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
-from unstuck.state.run_state import RunState, fold
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 

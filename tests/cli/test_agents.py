@@ -14,8 +14,8 @@ from tests.patience import wait_until
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_run
 from unstuck.compose.runs import Watcher
+from unstuck.journal.run_state import RunState
 from unstuck.model.event import Acted, Entry, Options
-from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

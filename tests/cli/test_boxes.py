@@ -14,8 +14,8 @@ from tests.project import LIMITS
 
 from unstuck.compose.looking import look
 from unstuck.compose.opening import open_run
+from unstuck.journal.run_state import RunState
 from unstuck.model.failure import KINDS
-from unstuck.state.run_state import RunState
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from unstuck.compose.looking import look
-from unstuck.state.run_state import RunState
+from unstuck.journal.run_state import RunState
 
 if TYPE_CHECKING:
     from tests.project import Project, Told

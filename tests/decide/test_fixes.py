@@ -7,20 +7,9 @@ from scripts.write_policies import most_decisions_of_lineage
 
 from unstuck.agents.claims import failure_report
 from unstuck.decide.decision import History, decide
-from unstuck.decide.fixes import (
-    BUDGET,
-    COUNT,
-    DEPTH,
-    FINAL,
-    Lineage,
-    error_type,
-    exceeded,
-    fix_block,
-    history_line,
-    next_id,
-    summary,
-)
+from unstuck.decide.fixes import BUDGET, COUNT, DEPTH, FINAL, error_type, exceeded, fix_block, history_line, summary
 from unstuck.decide.policy import Limits, limited, profile, profiles
+from unstuck.journal.lineage import Lineage, next_id
 from unstuck.model.action import Escalate, Fix, Halt
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Plan, Task

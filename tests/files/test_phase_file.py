@@ -7,6 +7,7 @@ import pytest
 
 from unstuck.diagnosis.captured import capture, headline
 from unstuck.files.phase_file import config, phase
+from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Action, Decision, Halt, Retry
 from unstuck.model.changes import Changes
 from unstuck.model.event import (
@@ -26,7 +27,6 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import startable, waits_for_siblings
 
 SIBLINGS = ("2a", "2b", "2c")

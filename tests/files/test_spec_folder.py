@@ -19,6 +19,7 @@ from unstuck.files.smart_ralph import (
     settings,
     updated,
 )
+from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Decision, Fix
 from unstuck.model.event import (
     Acted,
@@ -37,7 +38,6 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.plans import tasks_md
 from unstuck.plans.plan_file import open_plan
-from unstuck.state.run_state import RunState, fold
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
 SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMap": {}}

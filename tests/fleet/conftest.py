@@ -25,7 +25,7 @@ from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402 
 from tests.fleet.nursery import Member, Nursery, nursery  # noqa: E402
 
 from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: E402
-from unstuck.state.run_state import RunState, fold  # noqa: E402
+from unstuck.journal.run_state import RunState, fold  # noqa: E402
 
 GIT = shutil.which("git") or ""
 PATIENCE = 240.0

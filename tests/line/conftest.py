@@ -22,9 +22,9 @@ import pytest
 from tests.nursery import Nursery
 from tests.patience import wait_until
 
+from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import COVERED, SqliteJournal
 from unstuck.model.event import Entry, RunResumed
-from unstuck.state.run_state import RunState, fold
 
 GIT = shutil.which("git") or ""
 PATIENCE = 60.0

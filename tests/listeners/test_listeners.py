@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from tests.project import LIMITS, Project
 
+from unstuck.journal.run_state import RunState, fold
 from unstuck.listeners.notifying import Notifier
 from unstuck.model.action import Wait
 from unstuck.model.config import NotifyConfig
 from unstuck.model.event import Acted, AttemptStarted, Entry, Event, Options, RunStarted
 from unstuck.model.plan import Task
 from unstuck.process.processes import LocalProcesses
-from unstuck.state.run_state import RunState, fold
 
 
 class Receiver(ThreadingHTTPServer):

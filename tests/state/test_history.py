@@ -4,6 +4,7 @@ import pytest
 
 from unstuck.decide.decision import decide
 from unstuck.decide.policy import profile
+from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Escalate, Halt, Retry, Wait
 from unstuck.model.event import (
     Acted,
@@ -21,7 +22,6 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
 from unstuck.state.past import MANY, WINDOW_SECONDS, circling, history
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import held, next_agent, startable
 
 TASKS = tuple(Task(id=f"1.{number}", title="t", group="P") for number in range(1, 6))

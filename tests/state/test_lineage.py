@@ -7,6 +7,7 @@ import pytest
 
 from unstuck.decide.policy import profile
 from unstuck.files.smart_ralph import final_of
+from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Amend, Escalate, Fix, Halt
 from unstuck.model.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted
 from unstuck.model.outcome import Ended
@@ -14,7 +15,6 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
 from unstuck.plans import tasks_md
 from unstuck.state.past import commit_of, done_by_others
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, startable
 from unstuck.testing import Part, World
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from unstuck.agents.assignment import Assignment
 from unstuck.decide.policy import profile
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.task_state import SETTLED, Status
 from unstuck.line.resume import compare
 from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
 from unstuck.model.outcome import Ended, Outcome
@@ -17,9 +19,7 @@ from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joine
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
 from unstuck.redaction.redactor import Redactor
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, due, settled, startable, waits
-from unstuck.state.task_state import SETTLED, Status
 from unstuck.testing import MemoryJournal, Part, World
 
 RIGHT, WRONG = Part(work="right"), Part(work="wrong")

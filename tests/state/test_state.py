@@ -5,6 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.files.phase_file import phase
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.stages import AFTER, AFTER_ACTION
 from unstuck.model import event as events
 from unstuck.model.action import Accept, Action, Decision, Escalate, Retry
 from unstuck.model.event import (
@@ -31,9 +33,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.state.past import history
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked, startable
-from unstuck.state.stages import AFTER, AFTER_ACTION
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import attempt_history, build_commits, summary
 

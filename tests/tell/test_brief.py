@@ -10,11 +10,11 @@ from unstuck.agents.claims import statement
 from unstuck.decide.amendments import read_request
 from unstuck.decide.loops import pivot
 from unstuck.diagnosis.captured import advice
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
-from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.briefs import brief
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))

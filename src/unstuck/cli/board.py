@@ -24,11 +24,11 @@ from rich.text import Text
 from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
 from unstuck.compose.runs import Watcher
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import TaskState
 from unstuck.tell.notices import told
 from unstuck.tell.report import WORDS
 

@@ -17,9 +17,9 @@ from unstuck.cli import render, run_option, say
 from unstuck.cli.render import Lines
 from unstuck.hook.entry import answer_event
 from unstuck.hook.installing import AGENTS, Edit, carry_out, edits_to_install, edits_to_uninstall, wirings
+from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage, Unavailable, with_extra
 from unstuck.model.text import one_line
-from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from unstuck.fleet.roster import Roster

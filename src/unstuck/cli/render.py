@@ -28,11 +28,11 @@ from unstuck.cli.fitting import (
     width,
 )
 from unstuck.compose.looking import Used, View
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState
 from unstuck.model.event import Classified, Entry, SessionStarted
 from unstuck.model.failure import Kind
 from unstuck.model.text import counted
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import AttemptState
 from unstuck.tell.asking import adds, question
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import WORDS, Row, Summary, lineage_text, vouched

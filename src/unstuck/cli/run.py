@@ -24,9 +24,9 @@ from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
 from unstuck.files.smart_ralph import RECOVERY
+from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, Options, RunResumed
-from unstuck.state.run_state import RunState
 from unstuck.tell.notices import fresh_start
 from unstuck.tell.report import Summary, run_object
 

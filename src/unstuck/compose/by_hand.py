@@ -21,6 +21,8 @@ from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.files.storing import claimed
 from unstuck.git.repository import Repository, find
 from unstuck.git.workspace import GitWorkspace
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import TaskState
 from unstuck.kit.check_memory import Memory, NoMemory, open_memory
 from unstuck.kit.parts import Interrupted, Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder
@@ -35,8 +37,6 @@ from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import TaskState
 from unstuck.tell.verdict_formats import junit as junit_text
 from unstuck.tell.verdict_formats import sarif_text
 from unstuck.verify.checks import NotSetUp, Site

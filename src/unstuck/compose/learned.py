@@ -12,8 +12,10 @@ from typing import Any
 from unstuck.compose.remedying import open_remedies
 from unstuck.compose.stores import open_to_look
 from unstuck.decide.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
-from unstuck.files.storing import Store
 from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.journal.run_state import fold
+from unstuck.journal.store import Store
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Switch
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Options
@@ -22,8 +24,6 @@ from unstuck.process.atomic_files import put
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
-from unstuck.state.run_state import fold
-from unstuck.state.task_state import AttemptState, TaskState
 
 ASKING = (Escalate, Halt)
 MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)

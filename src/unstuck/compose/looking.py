@@ -14,10 +14,14 @@ from unstuck.agents.output_formats import read_files
 from unstuck.agents.output_streams import gist
 from unstuck.compose.stores import open_to_look
 from unstuck.config_file import read_config, readable_config
-from unstuck.files.storing import Store, claimed
+from unstuck.files.storing import claimed
 from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
 from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.stages import Stage
+from unstuck.journal.store import Store
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.kit.parts import Layout
 from unstuck.line.resume import unfinished
 from unstuck.model.config import AgentConfig
@@ -29,9 +33,6 @@ from unstuck.model.text import one_line
 from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.process.caller import Owner
 from unstuck.redaction.redactor import redactor
-from unstuck.state.run_state import RunState, fold
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.report import Summary, pull_request, summary
 
 TAIL_BYTES, DID_CHARS = 8192, 200

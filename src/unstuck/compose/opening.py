@@ -14,8 +14,9 @@ from unstuck.compose.stores import with_last_store, with_store
 from unstuck.compose.terms import resolved
 from unstuck.config_file import read_config, readable_config
 from unstuck.files.smart_ralph import RECOVERY, asked_by
-from unstuck.files.storing import Store
 from unstuck.git.repository import Repository, find
+from unstuck.journal.run_state import RunState
+from unstuck.journal.store import Store
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.model.event import GOAL, Options
@@ -25,7 +26,6 @@ from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import PlanFile, open_plan
 from unstuck.process.atomic_files import load, put
 from unstuck.process.clock import Clock
-from unstuck.state.run_state import RunState
 
 
 def open_run(

@@ -24,12 +24,14 @@ from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.files.autobuild import Adopted, adopt, inherited
 from unstuck.files.projections import ExecutionLog, Projections
 from unstuck.files.smart_ralph import RECOVERY, asked_by, spec_folder
-from unstuck.files.storing import Store, begin_anew, claimed, journal_path, show_store
+from unstuck.files.storing import begin_anew, claimed, journal_path, show_store
 from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
 from unstuck.git.shared_objects import Lender
 from unstuck.git.untracked_files import Placing, traps
 from unstuck.git.workspace import GitWorkspace
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.store import Store
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder, redacted
@@ -49,7 +51,6 @@ from unstuck.process.caller import Attended, inside, whoami
 from unstuck.process.clock import Clock, SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import REDACTED, redactor
-from unstuck.state.run_state import RunState, fold
 from unstuck.tell.notices import not_runnable
 from unstuck.tell.report import Summary, summary
 from unstuck.toolchain.detection import commands, describe, way_around

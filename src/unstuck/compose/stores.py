@@ -6,9 +6,10 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from unstuck.config_file import readable_config
-from unstuck.files.storing import Store, journal_path
+from unstuck.files.storing import journal_path
 from unstuck.git.repository import Repository
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.journal.store import Store
 from unstuck.model.config import Config, RemediesConfig, StoreConfig
 from unstuck.model.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.process.caller import host

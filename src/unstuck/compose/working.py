@@ -22,6 +22,7 @@ from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
 from unstuck.git.shared_objects import Lender
 from unstuck.git.untracked_files import Placing
 from unstuck.git.workspace import GitWorkspace
+from unstuck.journal.run_state import RunState
 from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, timed
 from unstuck.kit.recorder import Recorder
@@ -29,7 +30,6 @@ from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
-from unstuck.state.run_state import RunState
 
 if TYPE_CHECKING:
     from unstuck.fleet.postgres_journal import PostgresJournal

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unstuck.decide.experience import PRICED, Experience, weigh
-from unstuck.decide.fixes import Lineage, exceeded
-from unstuck.decide.policy import FUTILE, LIMITED, PASSING, Ladder, Policy, Rung
+from unstuck.decide.fixes import exceeded
+from unstuck.decide.policy import FUTILE, PASSING, Ladder, Policy, Rung
+from unstuck.journal.breakers import LIMITED
+from unstuck.journal.lineage import Lineage
 from unstuck.model.action import (
     APPROVAL,
     Accept,

@@ -1,10 +1,10 @@
 """Fix tasks: a failure becomes a task of its own that repairs it. Smart-ralph's texts and limits; pure."""
 
 import re
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from unstuck.decide.policy import Limits
+from unstuck.journal.lineage import Lineage
 from unstuck.model.action import Fix
 from unstuck.model.failure import Kind
 from unstuck.model.plan import Task
@@ -31,21 +31,6 @@ FINAL: Mapping[str, str] = {
 PASSED = "PASS"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lineage:
-    """Where a task stands among those that repair each other: 1.3 → 1.3.1 → 1.3.1.1."""
-
-    chain: tuple[str, ...]  # the root first, the task itself last
-    fixes: tuple[str, ...]  # the fix tasks that it had in this epoch
-    spent: int  # the fix tasks of the whole lineage in this epoch
-    next_id: str
-
-    @property
-    def depth(self) -> int:
-        """How many tasks it repairs, each the next one's fix."""
-        return len(self.chain) - 1
-
-
 def exceeded(lineage: Lineage, limits: Limits) -> tuple[str, str] | None:
     """Return the limit that forbids another fix task, as a rung and smart-ralph's message; None while one is allowed."""
     task = lineage.chain[-1]
@@ -61,14 +46,6 @@ def exceeded(lineage: Lineage, limits: Limits) -> tuple[str, str] | None:
     if lineage.spent >= limits.fixes_per_root:
         return BUDGET, f"ERROR: Max fix tasks ({limits.fixes_per_root}) reached for task {lineage.chain[0]}\n{chain}"
     return None
-
-
-def next_id(task: str, fixes: int, taken: Container[str]) -> str:
-    """Return the first free id below the task's: 1.3 → 1.3.1. Counting goes on where it ended."""
-    number = fixes + 1
-    while f"{task}.{number}" in taken:
-        number += 1
-    return f"{task}.{number}"
 
 
 def fix_block(original: Task, fix: Fix, *, scope: str = "") -> str:

@@ -5,12 +5,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from math import inf
 from typing import Any, Literal, get_args
 
+from unstuck.journal.breakers import LIMITED
 from unstuck.model.config import OnStuck, Quota
 from unstuck.model.errors import BadUsage
-from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.model.failure import KINDS, Kind
 from unstuck.shipped import shipped
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
@@ -19,8 +19,6 @@ Charges = Literal["blame", "all"]
 Classifier = Literal["unstuck", "auto-claude", "seed-002"]
 """Who says what a failure is: our rules, or Auto-Claude's word lists, under either of their names."""
 
-LIMITED = frozenset({Kind.RATE_LIMITED, Kind.QUOTA_EXHAUSTED, Kind.PROVIDER_OVERLOADED})
-"""Limits of providers: they pass, so no profile spends an attempt on them."""
 
 PASSING = frozenset({
     Kind.NETWORK_ERROR, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
@@ -202,45 +200,6 @@ def rungs_of(ladder: Sequence[Rung]) -> str:
 
 
 # --- faults that concern more than one task: how far they reach, and when what is out of order is tried again -------
-
-AGENT = "agent:"
-REST_SECONDS, LONGEST_REST = 900.0, 14_400.0
-"""How long an agent rests after it was found down: a quarter of an hour, doubling up to four hours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breaker:
-    """A fault that concerns more than one task: one of them tries again at `until`, the others wait for that."""
-
-    kind: Kind
-    task: str  # the task that tries; empty for an agent at rest, which the first task that comes after `until` tries
-    until: float  # infinite where only a person can put it in order
-
-    @property
-    def lasts(self) -> bool:
-        return self.until == inf
-
-    def holds(self, task: str, now: float) -> bool:
-        """Whether the task must do without what is out of order."""
-        return self.task != task and (self.task != "" or now < self.until)
-
-
-def reach(kind: Kind, agent: str, *, met_by_check: bool) -> str | None:
-    """Say how far a fault reaches: everything with one agent, or (None) only its task, as what a check met does."""
-    if met_by_check:
-        return None
-    return f"{AGENT}{agent}" if kind in AGENT_DOWN or kind is Kind.NETWORK_ERROR else None
-
-
-def out_of_order(kind: Kind, task: str) -> Breaker:
-    """Hold every other task back from an agent that only a person can put in order."""
-    return Breaker(kind=kind, task=task, until=inf)
-
-
-def at_rest(failure: Failure, trips: int, at: float) -> Breaker:
-    """Set an agent to rest: for a time that doubles with every trip, or until the stated reset if that is later."""
-    rest = at + min(REST_SECONDS * 2.0 ** (trips - 1), LONGEST_REST)
-    return Breaker(kind=failure.kind, task="", until=max(rest, failure.resets_at or 0.0))
 
 
 # --- the profiles: those of the catalogue, and the user's own in the same shape ------------------------------------

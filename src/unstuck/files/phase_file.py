@@ -7,13 +7,13 @@ from typing import Any
 from unstuck.agents.claims import Result
 from unstuck.diagnosis.captured import capture, headline, phase_type
 from unstuck.diagnosis.classifying import result_of
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.failure import Failure
 from unstuck.model.plan import parts
 from unstuck.model.text import iso, one_line
 from unstuck.model.verdict import CheckKind, CheckResult, Verdict
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import AttemptState, TaskState
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as autobuild's files know them; the others have the same name there."""

@@ -11,14 +11,14 @@ from unstuck.decide.policy import Limits
 from unstuck.files.phase_file import PHASE_STATUS, config, phase
 from unstuck.files.smart_ralph import SpecFolder, set_aside
 from unstuck.files.storing import show_store
+from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.task_state import SETTLED
 from unstuck.model.event import Entry, Verb
 from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
 from unstuck.plans.plan_file import PlanFile
 from unstuck.process.atomic_files import DiskFiles, put
-from unstuck.state.run_state import RunState, fold
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import SETTLED
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]

@@ -3,22 +3,20 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from unstuck.git.command import Git
 from unstuck.git.repository import Repository
+from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
+from unstuck.journal.store import Store
 from unstuck.model.errors import CannotWrite, UnstuckError, unwritable
-from unstuck.model.event import Request
 from unstuck.model.plan import Plan
 from unstuck.plans.plan_file import PlanFile
-from unstuck.ports import Journal
-from unstuck.process.caller import Attended, Owner
-from unstuck.state.run_state import RunState, fold
+from unstuck.process.caller import Owner
 
 JOURNAL = "journal.db"
 SHOWN = ("logs", "transcripts", "briefs", "old")
@@ -28,28 +26,6 @@ MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
 """The journal itself comes last: until then all of this is done again."""
 JOURNALS = (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm")
 STATE = ("phases", "attempt_history.json", "build_commits.json", "config.json", "reports")
-
-
-class Store(Journal, Protocol):
-    """A journal with the claims on it: SQLite in the repository, or a Postgres that machines share."""
-
-    def runs(self) -> Sequence[str]: ...
-
-    def owner(self, run: str | None = None) -> Owner | None:
-        """Return whoever holds the claim on a run, or on this repository, alive or dead."""
-
-    def claim(self, run: str) -> Owner | None:
-        """Become the one writer; return the dead owner that was replaced, if any."""
-
-    def release(self) -> None: ...
-
-    def attended(self) -> AbstractContextManager[Attended]:
-        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is."""
-
-    def leave(self, run: str, request: Request) -> int:
-        """Leave a request for whoever owns the run; return its number."""
-
-    def close(self) -> None: ...
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from urllib.parse import quote
 from unstuck.git.command import Git
 from unstuck.git.repository import Identity
 from unstuck.git.workspace import GitWorkspace, make_commit
+from unstuck.journal.run_state import RunState
 from unstuck.model.errors import GitFailed, OwnershipLost
 from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 from unstuck.model.text import one_line
-from unstuck.state.run_state import RunState
 
 HERE = "refs/unstuck/fleet/"
 """Where what came from the remote is held in a repository of ours."""

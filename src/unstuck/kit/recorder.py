@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.store import Journal
+from unstuck.journal.task_state import TaskState
 from unstuck.model.event import (
     BroughtHome,
     Entry,
@@ -19,10 +22,7 @@ from unstuck.model.event import (
     RunStarted,
 )
 from unstuck.model.text import visible
-from unstuck.ports import Journal
 from unstuck.redaction.redactor import Redactor
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import TaskState
 
 T = TypeVar("T")
 OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

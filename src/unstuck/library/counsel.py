@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from unstuck.decide.fixes import fix_block
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import (
     Accept,
     Amend,
@@ -24,7 +25,6 @@ from unstuck.model.action import (
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
 from unstuck.state.past import circling
-from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.briefs import hints
 
 if TYPE_CHECKING:

@@ -22,6 +22,9 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
+from unstuck.journal.run_state import RunState
+from unstuck.journal.stages import Stage
+from unstuck.journal.task_state import TaskState
 from unstuck.library.counsel import Advice, Attempt, Past, advice, past
 from unstuck.model.action import Accept, Escalate, Fix
 from unstuck.model.errors import BadUsage, CannotWrite
@@ -56,9 +59,6 @@ from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
 from unstuck.state.past import footprint, history
-from unstuck.state.run_state import RunState
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import TaskState
 from unstuck.tell.asking import escalation
 from unstuck.tell.briefs import hints
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from unstuck.agents.claims import statement
 from unstuck.decide.amendments import Amendment, Refused, amended_block, over_limit, read_request
-from unstuck.decide.fixes import fix_block, next_id
+from unstuck.decide.fixes import fix_block
 from unstuck.diagnosis.classifying import conflict, red, red_together
+from unstuck.journal.lineage import next_id
+from unstuck.journal.task_state import TaskState, failed_command
 from unstuck.kit.parts import Kit
 from unstuck.model.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
 from unstuck.model.changes import Touch
@@ -16,7 +18,6 @@ from unstuck.model.landing import Conflict, Landing
 from unstuck.model.plan import Insertion, Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult
-from unstuck.state.task_state import TaskState, failed_command
 from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72

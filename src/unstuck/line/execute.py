@@ -4,8 +4,10 @@ import re
 from dataclasses import replace
 
 from unstuck.agents.output_streams import last_fault
-from unstuck.decide.policy import AGENT
 from unstuck.diagnosis.classifying import FAULTS
+from unstuck.journal.breakers import AGENT
+from unstuck.journal.stages import Stage
+from unstuck.journal.task_state import TaskState, failed_command
 from unstuck.kit.parts import Interrupted, Kit
 from unstuck.model.action import Amend
 from unstuck.model.config import WALL_CLOCK, TimeLimits
@@ -19,8 +21,6 @@ from unstuck.model.text import one_line
 from unstuck.remedies.learning import pattern
 from unstuck.state.past import seen_failures
 from unstuck.state.schedule import held, next_agent
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import TaskState, failed_command
 from unstuck.tell.briefs import brief, continued, go_on
 
 SLICE_SECONDS = 1.0

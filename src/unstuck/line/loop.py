@@ -12,6 +12,8 @@ from unstuck.decide.decision import asks_for_it, decide
 from unstuck.decide.policy import FUTILE
 from unstuck.diagnosis.classifying import classify, evidence_of
 from unstuck.diagnosis.keyword_lists import by_word_lists
+from unstuck.journal.stages import Stage
+from unstuck.journal.task_state import TaskState
 from unstuck.kit.parts import Interrupted, Kit, used_up
 from unstuck.line.act import act, asked_for, stands_together, with_partner
 from unstuck.line.execute import open_attempt, order_of, run_session
@@ -20,8 +22,6 @@ from unstuck.model.action import Accept, Amend, Fix
 from unstuck.model.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.state.past import done_by_others, history
 from unstuck.state.schedule import waits, waits_for_siblings
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import TaskState
 from unstuck.verify.checks import NotSetUp, Site, diagnosed, on_base
 
 

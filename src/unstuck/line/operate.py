@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from unstuck.git.protocols import Workspace
+from unstuck.journal.stages import Stage
+from unstuck.journal.store import Journal
+from unstuck.journal.task_state import awaits_approval
 from unstuck.kit.parts import OneTask, Stopper
 from unstuck.kit.recorder import Recorder
 from unstuck.model.event import Operated, Request, Verb
-from unstuck.ports import Journal
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import awaits_approval
 
 STOPPED_BY_REQUEST = 3
 SAID: tuple[Verb, ...] = ("retry", "answer")

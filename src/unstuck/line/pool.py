@@ -7,6 +7,9 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.stages import Stage
+from unstuck.journal.store import Journal
 from unstuck.kit.parts import Kit, OneTask, Stopper, used_up
 from unstuck.line.loop import advance
 from unstuck.line.operate import Operations
@@ -14,10 +17,8 @@ from unstuck.model.errors import UnstuckError
 from unstuck.model.event import RunEnded
 from unstuck.model.plan import cleans_up
 from unstuck.model.text import one_line
-from unstuck.ports import Journal, Projections
-from unstuck.state.run_state import RunState
+from unstuck.ports import Projections
 from unstuck.state.schedule import due, parked, settled, startable
-from unstuck.state.stages import Stage
 from unstuck.verify.examining import load_ahead
 
 TICK_SECONDS = 0.25

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from unstuck.git.protocols import Workspace
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import SETTLED, TaskState
 from unstuck.kit.recorder import Recorder, redacted
 from unstuck.line.operate import Operations
 from unstuck.model.action import Amend, Append, Fix
@@ -17,8 +19,6 @@ from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed
 from unstuck.model.landing import Conflict
 from unstuck.model.plan import Plan, Task, joined
 from unstuck.redaction.redactor import Redactor
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import SETTLED, TaskState
 
 BY_HAND = 0
 """The id of a request that nobody left: a person's edit of a file."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from unstuck.git.protocols import Home
+from unstuck.journal.run_state import RunState
+from unstuck.journal.store import Journal
 from unstuck.kit.parts import Kit, Stopper
 from unstuck.line.operate import APPROVE, Operations
 from unstuck.line.pool import ALL_DONE, STUCK, Pool
@@ -15,8 +17,7 @@ from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
-from unstuck.ports import Journal, Projections
-from unstuck.state.run_state import RunState
+from unstuck.ports import Projections
 from unstuck.verify.checks import NotSetUp, Site, check_on
 from unstuck.verify.probing import landed, lasting_checks
 

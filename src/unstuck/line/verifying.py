@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.kit.parts import Interrupted, Kit
 from unstuck.line.execute import run_session
 from unstuck.model.action import Amend
@@ -12,7 +13,6 @@ from unstuck.model.failure import Failure
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.verdict_formats import NOT_COUNTED, red_before, verdict_notes
 from unstuck.toolchain.toolchains import manifest_files
 from unstuck.verify.checks import NotSetUp, Site, hindered, on_base

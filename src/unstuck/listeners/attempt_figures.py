@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import Append, Continue, Wait
 from unstuck.model.errors import UnstuckError
 from unstuck.model.event import Acted, Decided, Entry, RunResumed, RunStarted
 from unstuck.model.text import iso
 from unstuck.process.atomic_files import DiskFiles
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import AttemptState, TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

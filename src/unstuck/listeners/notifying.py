@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import TaskState, awaits_approval
 from unstuck.model.action import Escalate, Halt, Wait
 from unstuck.model.config import NotifyConfig, TimeLimits
 from unstuck.model.errors import with_extra
@@ -23,8 +25,6 @@ from unstuck.model.failure import Kind
 from unstuck.model.text import one_line, visible, waits
 from unstuck.process.atomic_files import DiskFiles
 from unstuck.process.command import Command, Processes
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import TaskState, awaits_approval
 from unstuck.tell.asking import cause_of, question
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unstuck import __version__
+from unstuck.journal.run_state import RunState
 from unstuck.listeners.attempt_figures import Figures, finished
 from unstuck.model.errors import Unavailable, with_extra
 from unstuck.model.event import Entry, RunEnded, RunResumed, RunStarted
-from unstuck.state.run_state import RunState
 
 NAME = "unstuck"
 NANO = 1_000_000_000

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.decision import History, decide
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
-from unstuck.decide.policy import LIMITED, Policy
+from unstuck.decide.policy import Policy
 from unstuck.diagnosis.reading import read
+from unstuck.journal.breakers import LIMITED
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState, TaskState, failed_command
 from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback, Weighed
 from unstuck.model.event import Decided, Entry
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import one_line
 from unstuck.remedies.learning import Seen
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import held, next_agent
-from unstuck.state.task_state import AttemptState, TaskState, failed_command
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from unstuck.agents.claims import last_question, says_done
 from unstuck.diagnosis.captured import capture
 from unstuck.diagnosis.reading import read
+from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.model.action import Rollback
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.text import fill, one_line, quoted
 from unstuck.shipped import shipped_toml
-from unstuck.state.task_state import AttemptState, TaskState, awaits_approval
 
 SAID_CHARS = 200
 _INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")

@@ -5,13 +5,13 @@ from typing import Any
 
 from unstuck.decide.loops import pivot
 from unstuck.diagnosis.captured import advice, capture, headline, phase_type
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.event import PastAttempt
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Problem
 from unstuck.model.text import one_line, quoted
 from unstuck.model.verdict import Check
 from unstuck.shipped import shipped_toml
-from unstuck.state.task_state import AttemptState, TaskState
 
 LAST_ATTEMPTS = 3
 ERROR_CHARS = 100

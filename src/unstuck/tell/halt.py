@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from unstuck.diagnosis.captured import capture, headline, phase_type, said
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import TaskState
 from unstuck.model.event import GOAL
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.text import counted, fill, one_line
 from unstuck.shipped import shipped_toml
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import TaskState
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3

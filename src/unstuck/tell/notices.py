@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.journal.run_state import RunState
+from unstuck.journal.stages import Stage
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import Escalate, Halt, Retry
 from unstuck.model.event import Acted, AttemptStarted, CommitMode, Entry, RunEnded, RunResumed
 from unstuck.model.failure import KINDS, Failure
@@ -12,10 +15,7 @@ from unstuck.model.plan import Plan, Problem, Task
 from unstuck.model.text import counted, fill, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.shipped import shipped_toml
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import siblings
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import AttemptState, TaskState
 from unstuck.tell.halt import find_missing, resume_command
 
 SAID_CHARS = 200

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import APPROVED, AttemptState, TaskState
 from unstuck.model.action import Accept, Amend, Rollback, Switch
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.event import PastAttempt
@@ -12,9 +14,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.text import counted, iso, one_line, waits
 from unstuck.model.verdict import CheckResult
 from unstuck.shipped import shipped_toml
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import APPROVED, AttemptState, TaskState
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted

@@ -4,8 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
+from unstuck.journal.run_state import RunState
 from unstuck.model.event import Entry
-from unstuck.state.run_state import RunState
 from unstuck.web.charts import Charts
 from unstuck.web.overview import LAST_EVENTS, clean, event_object, overview
 

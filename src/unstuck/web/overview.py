@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import TaskState, awaits_approval
 from unstuck.model.event import Entry, Operated
 from unstuck.model.text import visible
-from unstuck.state.run_state import RunState
 from unstuck.state.schedule import blocked
-from unstuck.state.task_state import TaskState, awaits_approval
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import Row, Summary, recovered, summary
 from unstuck.web.charts import Charts

@@ -5,6 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from unstuck.files.phase_file import check_object
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState
 from unstuck.model.action import Decision
 from unstuck.model.event import (
     Acted,
@@ -21,8 +23,6 @@ from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Outcome, ToolCall
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
-from unstuck.state.run_state import RunState
-from unstuck.state.task_state import AttemptState
 from unstuck.tell.asking import escalation, question
 from unstuck.tell.event_lines import action_text, sentence
 from unstuck.tell.report import lineage_text

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, KeysView
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from unstuck.journal.stages import Stage, next_stage
 from unstuck.model.action import (
     APPROVAL,
     Accept,
@@ -38,7 +39,6 @@ from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.outcome import Outcome, Usage
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
-from unstuck.state.stages import Stage, next_stage
 
 Status = Literal["pending", "running", "verifying", "waiting", "complete", "stuck", "skipped", "blocked", "interrupted"]
 """`blocked` and `interrupted` are never stored: they depend on other tasks and on whether a supervisor lives."""

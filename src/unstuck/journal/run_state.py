@@ -10,8 +10,23 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from unstuck.decide.fixes import Lineage, next_id
-from unstuck.decide.policy import AGENT, LIMITED, Breaker, at_rest, out_of_order, reach
+from unstuck.journal.breakers import AGENT, LIMITED, Breaker, at_rest, out_of_order, reach
+from unstuck.journal.lineage import Lineage, next_id
+from unstuck.journal.stages import Stage
+from unstuck.journal.task_state import (
+    SETTLED,
+    TaskState,
+    added,
+    advanced,
+    awaits_approval,
+    billed,
+    initial,
+    operated,
+    reached,
+    reopened,
+    taken_up,
+    unverified,
+)
 from unstuck.model.action import Amend, Escalate, Halt, Switch, Wait
 from unstuck.model.event import (
     CHANGED,
@@ -35,21 +50,6 @@ from unstuck.model.event import (
 from unstuck.model.failure import AGENT_DOWN, Failure
 from unstuck.model.outcome import ENDED_BY_US
 from unstuck.model.plan import END_TO_END, Task, cleans_up, joined
-from unstuck.state.stages import Stage
-from unstuck.state.task_state import (
-    SETTLED,
-    TaskState,
-    added,
-    advanced,
-    awaits_approval,
-    billed,
-    initial,
-    operated,
-    reached,
-    reopened,
-    taken_up,
-    unverified,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
