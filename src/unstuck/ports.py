@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from unstuck.diagnosis.evidence import Evidence, Hit
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.journal.run_state import RunState
 from unstuck.model.event import Entry, Verb
 from unstuck.model.failure import Failure
@@ -46,23 +44,6 @@ class Dispatcher(Protocol):
 
     def verify(self, subject: "Subject", slot: int, stop: Stop) -> Verdict:
         """Say what the checks make of one tree; raise NotSetUp where they cannot be run."""
-
-
-class Scanner(Protocol):
-    """Finds which classification rules fire on which lines."""
-
-    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
-        """Return the hits in the order of the lines."""
-
-
-class Judge(Protocol):
-    """Takes a closer look at the output of a command that failed."""
-
-    def diagnose(self, evidence: Evidence) -> Diagnosis | None:
-        """Say what went wrong, or None if nothing did."""
-
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:
-        """Return when the limit ends that was found, in seconds since 1970, where the provider says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

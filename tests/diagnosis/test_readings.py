@@ -9,7 +9,7 @@ from typing import Any
 
 from scripts.compile_catalog import compile_table
 
-from unstuck.diagnosis.reading import Reading, error_of, read
+from unstuck.diagnosis.output.tool_output import Reading, error_of, read
 from unstuck.shipped import shipped
 
 OUTPUTS = Path(__file__).parent / "outputs"

@@ -6,7 +6,7 @@ from typing import Any
 
 from unstuck.agents.claims import Result, Unreadable
 from unstuck.diagnosis.classifying import result_of
-from unstuck.diagnosis.reading import Finding, error_of, read
+from unstuck.diagnosis.output.tool_output import Finding, error_of, read
 from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task

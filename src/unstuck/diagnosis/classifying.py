@@ -11,7 +11,7 @@ from dataclasses import replace
 from unstuck.agents.claims import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
-from unstuck.diagnosis.reading import Reading, error_of, read
+from unstuck.diagnosis.output.tool_output import Reading, error_of, read
 from unstuck.diagnosis.signature import signature
 from unstuck.model.changes import Touch
 from unstuck.model.failure import KINDS, Failure, Kind

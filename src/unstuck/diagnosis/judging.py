@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from unstuck.diagnosis.evidence import Evidence, Hit, Line, plain
-from unstuck.diagnosis.reading import Reading, read
+from unstuck.diagnosis.output.tool_output import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.model.failure import KINDS, Judged, Kind
 from unstuck.model.text import one_line

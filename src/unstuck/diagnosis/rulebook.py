@@ -22,8 +22,8 @@ from unstuck.toolchain.command_roles import of_system
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+    from unstuck.diagnosis.judge import Scanner
     from unstuck.diagnosis.wording import Words
-    from unstuck.ports import Scanner
 
 SMALL = 1 << 16
 """Up to this many characters the standard library is faster than setting up the fast engine."""

@@ -14,6 +14,7 @@ from unstuck.agents.assignment import Agent
 from unstuck.decide.experience import Experience
 from unstuck.decide.policy import Policy
 from unstuck.diagnosis.classifying import set_up_failed
+from unstuck.diagnosis.judge import Judge
 from unstuck.git.protocols import Checkouts
 from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
 from unstuck.kit.own_copies import own_first
@@ -181,7 +182,7 @@ class Kit:
     redactor: Redactor
     stop: Stop
     clock: Clock
-    judge: ports.Judge
+    judge: Judge
     remedies: ports.Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unstuck.diagnosis.evidence import Evidence
+from unstuck.diagnosis.judge import Judge
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Kind
-from unstuck.ports import Done, Judge, Toolbox
+from unstuck.ports import Done, Toolbox
 from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.sandbox import Fence, NoFence

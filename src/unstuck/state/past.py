@@ -8,7 +8,7 @@ from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
 from unstuck.decide.decision import History, decide
 from unstuck.decide.loops import Footprint, Issue, looping, recurring
 from unstuck.decide.policy import Policy
-from unstuck.diagnosis.reading import read
+from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.breakers import LIMITED
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command

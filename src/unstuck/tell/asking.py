@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from unstuck.agents.claims import last_question, says_done
 from unstuck.diagnosis.captured import capture
-from unstuck.diagnosis.reading import read
+from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.model.action import Rollback
 from unstuck.model.failure import KINDS, Failure, Kind

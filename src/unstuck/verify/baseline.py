@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.diagnosis.reading import FailedTest, Finding, Reading, read
+from unstuck.diagnosis.output.tool_output import FailedTest, Finding, Reading, read
 from unstuck.model.text import one_line
 from unstuck.model.verdict import CheckResult
 

@@ -16,7 +16,7 @@ from unstuck.diagnosis.classifying import red
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.missing import is_own_module, is_unwritten
-from unstuck.diagnosis.reading import read
+from unstuck.diagnosis.output.tool_output import read
 from unstuck.kit.parts import Interrupted, Kit, set_up
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.orders import Subject

@@ -9,7 +9,7 @@ from posixpath import dirname, join, normpath
 from unstuck.agents.claims import claimed_files, missing_files, statement
 from unstuck.decide.loops import patch_marks
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.reading import read
+from unstuck.diagnosis.output.tool_output import read
 from unstuck.model.changes import Change
 from unstuck.model.failure import Kind
 from unstuck.model.orders import Subject

@@ -147,7 +147,7 @@ def _runs(lines: Sequence[str], joined: str) -> Iterator[Reading | None]:
     """Yield what each test runner says of which a word is there; each is looked at more closely by its row."""
     for row in shipped_table("runners")["runner"]:
         if any(mark in joined for mark in row["marks"]):
-            from unstuck.diagnosis.runners import read_run  # noqa: PLC0415  # only where a runner may speak
+            from unstuck.diagnosis.output.test_runners import read_run  # noqa: PLC0415  # only where a runner may speak
 
             yield read_run(row, lines)
 
@@ -156,7 +156,7 @@ def _complaints(lines: Sequence[str], joined: str, *, formatter: bool) -> Iterat
     """Yield what is complained of, and what is summed up, where anything looks like it."""
     found, summed_up = formatter or FOUND.search(joined), any(word in joined for word in FIGURES)
     if found or summed_up:
-        from unstuck.diagnosis.findings import figures, findings  # noqa: PLC0415  # they know many forms
+        from unstuck.diagnosis.output.linter_output import figures, findings  # noqa: PLC0415  # they know many forms
 
         yield findings(lines, formatter=formatter) if found else None
         yield figures(lines) if summed_up else None

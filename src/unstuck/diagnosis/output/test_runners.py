@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from unstuck.diagnosis.reading import FailedTest, Reading, folded, place, summed
+from unstuck.diagnosis.output.tool_output import FailedTest, Reading, folded, place, summed
 
 Row = Mapping[str, Any]
 Place = tuple[str, int | None]
@@ -21,7 +21,7 @@ def read_run(row: Row, lines: Sequence[str]) -> Reading | None:
     """Return what one runner says, or None if it does not speak here."""
     if row.get("own"):
         own: Callable[[Sequence[str]], Reading | None] = getattr(
-            import_module("unstuck.diagnosis.own_runners"), row["tool"]
+            import_module("unstuck.diagnosis.output.special_runners"), row["tool"]
         )
         return own(lines)
     if ("needs" in row and not _any(row["needs"], lines)) or ("unless" in row and _any(row["unless"], lines)):

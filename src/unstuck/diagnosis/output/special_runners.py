@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from unstuck.diagnosis.reading import FailedTest, Reading, folded, place, summed
+from unstuck.diagnosis.output.tool_output import FailedTest, Reading, folded, place, summed
 
 _POINT = re.compile(r"^( *)(not )?ok \d+(?: -)?(?: (.*?))?(?: # (?i:(skip|todo)|time=).*)?$")
 _VERSION = re.compile(r"^TAP version \d|^\d+\.\.\d+")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from unstuck.diagnosis.reading import Finding, Reading, folded
+from unstuck.diagnosis.output.tool_output import Finding, Reading, folded
 
 REFORMATTED = "would be reformatted"
 _PATH = r"(?:[A-Za-z]:[\\/])?[^\s:()\[\]'\"|]+"
