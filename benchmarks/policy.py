@@ -12,9 +12,9 @@ from typing import Any
 from benchmarks.report import Report
 from benchmarks.trials import ENDED, Score, Trial, replay, replay_by_experience
 from unstuck.config_file import read_config
-from unstuck.decide.policy import profiles
 from unstuck.git.repository import find
 from unstuck.model.errors import BadUsage, Unavailable
+from unstuck.policy.profiles import profiles
 
 SAMPLE = Path(__file__).parent / "corpora" / "trials.csv"
 """Made up, so that the bench can be tried; real recordings are what it is for."""

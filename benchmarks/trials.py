@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ANY_AGENT, Experience, Moves, Tried, drawn
-from unstuck.decide.policy import Policy
 from unstuck.model.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import Failure, Kind
+from unstuck.policy.decision import History, decide
+from unstuck.policy.experience import ANY_AGENT, Experience, Moves, Tried, drawn
+from unstuck.policy.profiles import Policy
 
 Ended = Literal["done", "timeout", "error"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from unstuck.decide.policy import NEVER_ENDING, Policy, Rung, profiles, rungs_of
 from unstuck.model.failure import Kind
+from unstuck.policy.profiles import NEVER_ENDING, Policy, Rung, profiles, rungs_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "policies.md"
 INTRODUCTION = """# Policies

@@ -24,11 +24,11 @@ from unstuck import diagnose
 from unstuck.agents.manifests import catalog
 from unstuck.cli import run_cli
 from unstuck.config_file import read_config
-from unstuck.decide.policy import profile
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.model.changes import Change
 from unstuck.model.event import Noted, encode
 from unstuck.plans.tasks_md import read
+from unstuck.policy.profiles import profile
 from unstuck.redaction.redactor import redactor
 from unstuck.testing import World
 from unstuck.toolchain.command_roles import effect

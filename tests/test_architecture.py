@@ -16,8 +16,8 @@ from tests.house import (
     words_without_an_edge,
 )
 
-from unstuck.decide.policy import profiles
 from unstuck.model.failure import KINDS, Kind
+from unstuck.policy.profiles import profiles
 
 MOST_MODULES, MOST_LINES, LONGEST_FUNCTION = 20, 500, 60
 RIDDLES = {"bench", "benches", "deed", "deeds", "desk", "practice", "standing", "surgery", "ways"}

@@ -15,10 +15,10 @@ from scripts.write_policies import page
 
 from unstuck.agents.scripted_agent import PLAY
 from unstuck.cli import cli, commands
-from unstuck.decide.policy import profiles
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.event import Event
 from unstuck.model.plan import Task
+from unstuck.policy.profiles import profiles
 from unstuck.remedies.chain import read_catalog
 
 if TYPE_CHECKING:

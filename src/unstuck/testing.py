@@ -12,8 +12,6 @@ from pathlib import Path
 
 from unstuck.agents.assignment import Assignment
 from unstuck.agents.claims import claim
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import Policy, profile
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.journal.run_state import RunState, fold
@@ -29,6 +27,8 @@ from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
+from unstuck.policy.experience import Experience
+from unstuck.policy.profiles import Policy, profile
 from unstuck.ports import Remedies
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor

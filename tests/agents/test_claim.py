@@ -23,8 +23,8 @@ from unstuck.agents.claims import (
     read_result,
     statement,
 )
-from unstuck.decide.fixes import summary
 from unstuck.model.outcome import Claim, Ended
+from unstuck.policy.fix_tasks import summary
 
 FAILED = """Task 1.3: Add failure parser FAILED
 - Error: File not found: src/parser.ts

@@ -6,8 +6,8 @@ import pytest
 from benchmarks.policy import SAMPLE, measure, read_trials, score
 from benchmarks.trials import Score, Trial, replay, replay_by_experience
 
-from unstuck.decide.policy import profile
 from unstuck.model.errors import BadUsage
+from unstuck.policy.profiles import profile
 
 
 def trials(**results: dict[str, str]) -> list[Trial]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.amendments import Amendment, Proposal, Refused, amended_block, over_limit, read_request
 from unstuck.model.plan import Task
 from unstuck.plans import tasks_md
+from unstuck.policy.plan_changes import Amendment, Proposal, Refused, amended_block, over_limit, read_request
 
 TASK = (
     "- [ ] 9.9 [P] Do a part\n  - **Do**: this\n  - **Files**: a.py\n  - **Done when**: it is\n"

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from scripts.write_policies import most_decisions
 
-from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ENOUGH, Experience, Tried
-from unstuck.decide.policy import FUTILE, OWN_LADDERS, Limits, Policy, parse, profile, profiles
 from unstuck.journal.breakers import LIMITED
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.policy.decision import History, decide
+from unstuck.policy.experience import ENOUGH, Experience, Tried
+from unstuck.policy.profiles import FUTILE, OWN_LADDERS, Limits, Policy, parse, profile, profiles
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {

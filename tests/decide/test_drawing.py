@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unstuck.compose.looking import look
-from unstuck.decide.experience import Experience, Tried, drawn
+from unstuck.policy.experience import Experience, Tried, drawn
 
 if TYPE_CHECKING:
     from tests.project import Project

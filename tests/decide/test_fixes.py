@@ -6,15 +6,15 @@ import pytest
 from scripts.write_policies import most_decisions_of_lineage
 
 from unstuck.agents.claims import failure_report
-from unstuck.decide.decision import History, decide
-from unstuck.decide.fixes import BUDGET, COUNT, DEPTH, FINAL, error_type, exceeded, fix_block, history_line, summary
-from unstuck.decide.policy import Limits, limited, profile, profiles
 from unstuck.journal.lineage import Lineage, next_id
 from unstuck.model.action import Escalate, Fix, Halt
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Plan, Task
 from unstuck.plans import tasks_md
 from unstuck.plans.fields import raw_fields
+from unstuck.policy.decision import History, decide
+from unstuck.policy.fix_tasks import BUDGET, COUNT, DEPTH, FINAL, error_type, exceeded, fix_block, history_line, summary
+from unstuck.policy.profiles import Limits, limited, profile, profiles
 
 ORIGINAL = """\
 - [ ] 1.3 Add failure parser

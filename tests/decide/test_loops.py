@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.loops import (
+from unstuck.policy.loops import (
     Footprint,
     Signal,
     Strength,

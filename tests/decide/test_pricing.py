@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.compose.looking import look
-from unstuck.decide.decision import History, decide
-from unstuck.decide.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
-from unstuck.decide.policy import profile
 from unstuck.model.action import Escalate, Retry, Rollback, Switch
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Task
+from unstuck.policy.decision import History, decide
+from unstuck.policy.experience import ANY_AGENT, ELSEWHERE, ENOUGH_TRIES, Experience, Tried, pooled, task_sort
+from unstuck.policy.profiles import profile
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.decide.loops import Issue, key, recurring
+from unstuck.policy.loops import Issue, key, recurring
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.policy import profiles
 from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
@@ -16,6 +15,7 @@ from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
 from unstuck.model.failure import KINDS, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import CheckResult, Verdict
+from unstuck.policy.profiles import profiles
 
 CASES = [
     case

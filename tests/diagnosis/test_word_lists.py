@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.decide.policy import BadPolicy, profiles
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.keyword_lists import by_word_lists
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.policy.profiles import BadPolicy, profiles
 
 INDICATORS = {
     "BROKEN_BUILD": (

@@ -27,7 +27,7 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
-from unstuck.state.schedule import startable, waits_for_siblings
+from unstuck.policy.schedule import startable, waits_for_siblings
 
 SIBLINGS = ("2a", "2b", "2c")
 TESTS = ("auth.test.ts::validateToken", "auth.test.ts::refreshToken", "auth.test.ts::handleExpired")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.policy import profile
 from unstuck.files.smart_ralph import (
     NotAState,
     Progress,
@@ -38,6 +37,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.plans import tasks_md
 from unstuck.plans.plan_file import open_plan
+from unstuck.policy.profiles import profile
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
 SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMap": {}}

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.decide.policy import profile
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.event import Decided, Request, RunEnded, SessionEnded
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
+from unstuck.policy.profiles import profile
 from unstuck.testing import MemoryJournal, Part, World
 
 GREEN = Part(work="right")

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from unstuck.decide.policy import Limits, profile
 from unstuck.kit.parts import NoRemedies
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
+from unstuck.policy.profiles import Limits, profile
 from unstuck.testing import MemoryJournal, Part, World
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))

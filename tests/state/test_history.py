@@ -2,8 +2,6 @@
 
 import pytest
 
-from unstuck.decide.decision import decide
-from unstuck.decide.policy import profile
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Escalate, Halt, Retry, Wait
 from unstuck.model.event import (
@@ -21,8 +19,10 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
-from unstuck.state.past import MANY, WINDOW_SECONDS, circling, history
-from unstuck.state.schedule import held, next_agent, startable
+from unstuck.policy.decision import decide
+from unstuck.policy.history import MANY, WINDOW_SECONDS, circling, history
+from unstuck.policy.profiles import profile
+from unstuck.policy.schedule import held, next_agent, startable
 
 TASKS = tuple(Task(id=f"1.{number}", title="t", group="P") for number in range(1, 6))
 

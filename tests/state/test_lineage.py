@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from unstuck.decide.policy import profile
 from unstuck.files.smart_ralph import final_of
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Amend, Escalate, Fix, Halt
@@ -14,8 +13,9 @@ from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
 from unstuck.plans import tasks_md
-from unstuck.state.past import commit_of, done_by_others
-from unstuck.state.schedule import blocked, startable
+from unstuck.policy.history import commit_of, done_by_others
+from unstuck.policy.profiles import profile
+from unstuck.policy.schedule import blocked, startable
 from unstuck.testing import Part, World
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"

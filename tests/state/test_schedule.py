@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.agents.assignment import Assignment
-from unstuck.decide.policy import profile
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED, Status
 from unstuck.line.resume import compare
@@ -18,8 +17,9 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joined
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
+from unstuck.policy.profiles import profile
+from unstuck.policy.schedule import blocked, due, settled, startable, waits
 from unstuck.redaction.redactor import Redactor
-from unstuck.state.schedule import blocked, due, settled, startable, waits
 from unstuck.testing import MemoryJournal, Part, World
 
 RIGHT, WRONG = Part(work="right"), Part(work="wrong")

@@ -32,8 +32,8 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
-from unstuck.state.past import history
-from unstuck.state.schedule import blocked, startable
+from unstuck.policy.history import history
+from unstuck.policy.schedule import blocked, startable
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import attempt_history, build_commits, summary
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unstuck.agents.claims import statement
-from unstuck.decide.amendments import read_request
-from unstuck.decide.loops import pivot
 from unstuck.diagnosis.captured import advice
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
+from unstuck.policy.loops import pivot
+from unstuck.policy.plan_changes import read_request
 from unstuck.tell.briefs import brief
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))

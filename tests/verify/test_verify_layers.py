@@ -3,10 +3,10 @@
 import pytest
 
 from unstuck.agents.claims import claim, statement
-from unstuck.decide.policy import profile
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
+from unstuck.policy.profiles import profile
 from unstuck.testing import Part, World
 
 PHRASES = ("requires manual", "cannot be automated", "could not complete", "needs human", "manual intervention")

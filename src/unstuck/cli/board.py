@@ -28,7 +28,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
-from unstuck.state.schedule import blocked
+from unstuck.policy.schedule import blocked
 from unstuck.tell.notices import told
 from unstuck.tell.report import WORDS
 

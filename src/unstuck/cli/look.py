@@ -12,13 +12,13 @@ import click
 
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.decide.policy import Policy, rungs_of
 from unstuck.files.phase_file import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
 from unstuck.model.text import iso
-from unstuck.state.past import retell, stopping_point
-from unstuck.state.schedule import blocked
+from unstuck.policy.history import retell, stopping_point
+from unstuck.policy.profiles import Policy, rungs_of
+from unstuck.policy.schedule import blocked
 from unstuck.tell.asking import causes, escalation
 from unstuck.tell.event_lines import action_text, weighed_text
 from unstuck.tell.report import WORDS, lineage_text, page_of, vouched

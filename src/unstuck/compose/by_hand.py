@@ -15,8 +15,6 @@ from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_
 from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config_file import read_config
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import profile
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.files.storing import claimed
 from unstuck.git.repository import Repository, find
@@ -33,6 +31,8 @@ from unstuck.model.event import GOAL, Entry, Event
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, Verdict
+from unstuck.policy.experience import Experience
+from unstuck.policy.profiles import profile
 from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses

@@ -11,7 +11,6 @@ from typing import Any
 
 from unstuck.compose.remedying import open_remedies
 from unstuck.compose.stores import open_to_look
-from unstuck.decide.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.journal.run_state import fold
 from unstuck.journal.store import Store
@@ -20,6 +19,7 @@ from unstuck.model.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Sw
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Options
 from unstuck.model.plan import Plan
+from unstuck.policy.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
 from unstuck.process.atomic_files import put
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons

@@ -17,8 +17,6 @@ from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
 from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, without_fence
 from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import Policy
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.files.autobuild import Adopted, adopt, inherited
@@ -46,6 +44,8 @@ from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStar
 from unstuck.model.plan import Plan, Problem, check, named
 from unstuck.plans.plan_file import PlanFile
 from unstuck.plans.review import reviewed
+from unstuck.policy.experience import Experience
+from unstuck.policy.profiles import Policy
 from unstuck.process.atomic_files import DiskFiles, require_writable, sweep
 from unstuck.process.caller import Attended, inside, whoami
 from unstuck.process.clock import Clock, SystemClock

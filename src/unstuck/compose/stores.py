@@ -124,7 +124,7 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
     from unstuck.git.workspace import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
     from unstuck.kit.parts import NoRemedies  # noqa: PLC0415  # as above
     from unstuck.kit.recorder import redacted  # noqa: PLC0415  # as above
-    from unstuck.state.schedule import settled  # noqa: PLC0415  # as above
+    from unstuck.policy.schedule import settled  # noqa: PLC0415  # as above
 
     kit = supervisor.kit
     assert isinstance(kit.workspace, GitWorkspace)

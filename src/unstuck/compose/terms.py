@@ -17,8 +17,8 @@ from unstuck.plans.review import reviewed
 from unstuck.toolchain.detection import detect, is_present
 
 if TYPE_CHECKING:
-    from unstuck.decide.policy import Policy
     from unstuck.model.event import Options, Settings
+    from unstuck.policy.profiles import Policy
     from unstuck.process.command import Purpose
     from unstuck.process.sandbox import Fence
 
@@ -44,7 +44,7 @@ def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
 
 def profiles(cwd: Path) -> "dict[str, Policy]":
     """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
-    from unstuck.decide import policy as decide_policy
+    from unstuck.policy import profiles as decide_policy
 
     return decide_policy.profiles(config_here(cwd).profiles)
 
@@ -171,7 +171,7 @@ def resolved(options: "Options", config: Config, asked: "Settings") -> "Options"
 
 def policy_of(options: "Options", config: Config, asked: "Settings") -> "Policy":
     """Return the run's profile with what the user said about it, and the plan's own state file."""
-    from unstuck.decide.policy import limited, profile
+    from unstuck.policy.profiles import limited, profile
 
     policy = profile(options.profile, config.profiles)
     limits = replace(policy.limits, **asked.limits)

@@ -13,7 +13,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.plan import parts
 from unstuck.model.text import iso, one_line
 from unstuck.model.verdict import CheckKind, CheckResult, Verdict
-from unstuck.state.schedule import blocked
+from unstuck.policy.schedule import blocked
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
 """Our statuses as autobuild's files know them; the others have the same name there."""

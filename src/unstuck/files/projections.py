@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide.policy import Limits
 from unstuck.files.phase_file import PHASE_STATUS, config, phase
 from unstuck.files.smart_ralph import SpecFolder, set_aside
 from unstuck.files.storing import show_store
@@ -17,8 +16,9 @@ from unstuck.model.event import Entry, Verb
 from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
 from unstuck.plans.plan_file import PlanFile
+from unstuck.policy.profiles import Limits
+from unstuck.policy.schedule import blocked
 from unstuck.process.atomic_files import DiskFiles, put
-from unstuck.state.schedule import blocked
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]

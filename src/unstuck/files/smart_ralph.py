@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.decide.amendments import Amendment, read_request
-from unstuck.decide.fixes import FINAL, PASSED, harmless, history_line
-from unstuck.decide.policy import Limits
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import SETTLED, TaskState
 from unstuck.model.event import Settings
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line
 from unstuck.plans.plan_file import PlanFile
+from unstuck.policy.fix_tasks import FINAL, PASSED, harmless, history_line
+from unstuck.policy.history import commit_of, said
+from unstuck.policy.plan_changes import Amendment, read_request
+from unstuck.policy.profiles import Limits
 from unstuck.process.atomic_files import rewrite
-from unstuck.state.past import commit_of, said
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"

@@ -92,7 +92,7 @@ def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
     """Say that the same call comes again and again; `memory` holds it already. Returns the streak and the words."""
     if heard.tool in WAITING or len(memory.calls) < ROW or memory.calls[-1][:2] != memory.calls[-2][:2]:
         return _no_progress(memory)
-    from unstuck.decide.loops import repetition  # noqa: PLC0415  # only where there may be one
+    from unstuck.policy.loops import repetition  # noqa: PLC0415  # only where there may be one
 
     *done, last = [(str(tool), str(arguments)) for tool, arguments, _, _ in memory.calls]
     if repetition(done, last, same=0, tool=0, row=ROW) is None:
@@ -110,7 +110,7 @@ def _no_progress(memory: Memory) -> tuple[str, str] | None:
     failing = [row[3] for row in memory.calls[-BEATS:]]
     if len(failing) < BEATS or not all(failing) or len(set(results[-BEATS:])) > 1:
         return None
-    from unstuck.decide.loops import stalled  # noqa: PLC0415  # as above
+    from unstuck.policy.loops import stalled  # noqa: PLC0415  # as above
 
     if not stalled(results, BEATS):
         return None
@@ -121,10 +121,10 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
     """Say that the last failures are one, or do not become fewer, whatever was tried between them."""
     if len({one.kind for one in memory.failures[-ROW:]}) != 1 or len(memory.failures) < ROW:
         return None
-    from unstuck.decide.loops import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
     from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # as above
     from unstuck.diagnosis.judging import Diagnosis  # noqa: PLC0415  # as above
     from unstuck.model.failure import Kind  # noqa: PLC0415  # as above
+    from unstuck.policy.loops import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
 
     prints = [
         Footprint(
@@ -153,7 +153,7 @@ def undone(memory: Memory, path: str) -> tuple[str, str] | None:
     states = memory.states.get(path, [])
     if len(states) < 2:  # noqa: PLR2004  # there and back
         return None
-    from unstuck.decide.loops import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
+    from unstuck.policy.loops import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
 
     prints = [Footprint(attempt=number, start=start, tree=tree) for number, (start, tree) in enumerate(states, 1)]
     found = [one for one in signals(prints[-1], prints[:-1]) if one.sort in ("reverted", "same_tree")]

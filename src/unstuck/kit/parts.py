@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from unstuck import ports
 from unstuck.agents.assignment import Agent
-from unstuck.decide.experience import Experience
-from unstuck.decide.policy import Policy
 from unstuck.diagnosis.classifying import set_up_failed
 from unstuck.diagnosis.judge import Judge
 from unstuck.git.protocols import Checkouts
@@ -26,6 +24,8 @@ from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import PlanFile
+from unstuck.policy.experience import Experience
+from unstuck.policy.profiles import Policy
 from unstuck.process.atomic_files import OwnFiles
 from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Processes, Purpose, Stop

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from unstuck.decide.fixes import fix_block
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.journal.task_state import AttemptState, TaskState
@@ -24,7 +23,8 @@ from unstuck.model.action import (
 )
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
-from unstuck.state.past import circling
+from unstuck.policy.fix_tasks import fix_block
+from unstuck.policy.history import circling
 from unstuck.tell.briefs import hints
 
 if TYPE_CHECKING:

@@ -13,10 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from unstuck.compose.remedying import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
-from unstuck.decide.decision import decide
-from unstuck.decide.fixes import exceeded, fix_block
-from unstuck.decide.loops import Footprint, circular
-from unstuck.decide.policy import profile as named_profile
 from unstuck.diagnosis.classifying import failed_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
@@ -52,13 +48,17 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import TASK_ID, Task
 from unstuck.model.text import one_line, shown
 from unstuck.model.verdict import Verdict
+from unstuck.policy.decision import decide
+from unstuck.policy.fix_tasks import exceeded, fix_block
+from unstuck.policy.history import footprint, history
+from unstuck.policy.loops import Footprint, circular
+from unstuck.policy.profiles import profile as named_profile
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import TaskType
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
-from unstuck.state.past import footprint, history
 from unstuck.tell.asking import escalation
 from unstuck.tell.briefs import hints
 

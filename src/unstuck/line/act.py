@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from unstuck.agents.claims import statement
-from unstuck.decide.amendments import Amendment, Refused, amended_block, over_limit, read_request
-from unstuck.decide.fixes import fix_block
 from unstuck.diagnosis.classifying import conflict, red, red_together
 from unstuck.journal.lineage import next_id
 from unstuck.journal.task_state import TaskState, failed_command
@@ -18,6 +16,8 @@ from unstuck.model.landing import Conflict, Landing
 from unstuck.model.plan import Insertion, Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult
+from unstuck.policy.fix_tasks import fix_block
+from unstuck.policy.plan_changes import Amendment, Refused, amended_block, over_limit, read_request
 from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72

@@ -18,9 +18,9 @@ from unstuck.model.orders import SessionDone, SessionOrder
 from unstuck.model.outcome import Outcome
 from unstuck.model.plan import END_TO_END
 from unstuck.model.text import one_line
+from unstuck.policy.history import seen_failures
+from unstuck.policy.schedule import held, next_agent
 from unstuck.remedies.learning import pattern
-from unstuck.state.past import seen_failures
-from unstuck.state.schedule import held, next_agent
 from unstuck.tell.briefs import brief, continued, go_on
 
 SLICE_SECONDS = 1.0

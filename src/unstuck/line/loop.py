@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.decide.decision import asks_for_it, decide
-from unstuck.decide.policy import FUTILE
 from unstuck.diagnosis.classifying import classify, evidence_of
 from unstuck.diagnosis.keyword_lists import by_word_lists
 from unstuck.journal.stages import Stage
@@ -20,8 +18,10 @@ from unstuck.line.execute import open_attempt, order_of, run_session
 from unstuck.line.verifying import check_first, verify
 from unstuck.model.action import Accept, Amend, Fix
 from unstuck.model.event import Acted, Classified, Decided, LineEvent, SessionEnded
-from unstuck.state.past import done_by_others, history
-from unstuck.state.schedule import waits, waits_for_siblings
+from unstuck.policy.decision import asks_for_it, decide
+from unstuck.policy.history import done_by_others, history
+from unstuck.policy.profiles import FUTILE
+from unstuck.policy.schedule import waits, waits_for_siblings
 from unstuck.verify.checks import NotSetUp, Site, diagnosed, on_base
 
 

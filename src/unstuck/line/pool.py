@@ -17,8 +17,8 @@ from unstuck.model.errors import UnstuckError
 from unstuck.model.event import RunEnded
 from unstuck.model.plan import cleans_up
 from unstuck.model.text import one_line
+from unstuck.policy.schedule import due, parked, settled, startable
 from unstuck.ports import Projections
-from unstuck.state.schedule import due, parked, settled, startable
 from unstuck.verify.examining import load_ahead
 
 TICK_SECONDS = 0.25

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unstuck.decide.loops import pivot
 from unstuck.diagnosis.captured import advice, capture, headline, phase_type
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.event import PastAttempt
@@ -11,6 +10,7 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Problem
 from unstuck.model.text import one_line, quoted
 from unstuck.model.verdict import Check
+from unstuck.policy.loops import pivot
 from unstuck.shipped import shipped_toml
 
 LAST_ATTEMPTS = 3

@@ -11,8 +11,8 @@ from unstuck.journal.task_state import TaskState
 from unstuck.model.event import GOAL
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.text import counted, fill, one_line
+from unstuck.policy.schedule import blocked
 from unstuck.shipped import shipped_toml
-from unstuck.state.schedule import blocked
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
 NAMED = 3

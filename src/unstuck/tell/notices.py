@@ -14,8 +14,8 @@ from unstuck.model.failure import KINDS, Failure
 from unstuck.model.plan import Plan, Problem, Task
 from unstuck.model.text import counted, fill, one_line
 from unstuck.model.verdict import Verdict
+from unstuck.policy.schedule import siblings
 from unstuck.shipped import shipped_toml
-from unstuck.state.schedule import siblings
 from unstuck.tell.halt import find_missing, resume_command
 
 SAID_CHARS = 200

@@ -13,8 +13,8 @@ from unstuck.model.event import PastAttempt
 from unstuck.model.failure import Failure
 from unstuck.model.text import counted, iso, one_line, waits
 from unstuck.model.verdict import CheckResult
+from unstuck.policy.schedule import blocked
 from unstuck.shipped import shipped_toml
-from unstuck.state.schedule import blocked
 from unstuck.tell.asking import Cause, causes
 from unstuck.tell.event_lines import action_text
 from unstuck.tell.halt import halted

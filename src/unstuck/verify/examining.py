@@ -7,7 +7,6 @@ from importlib import import_module
 from posixpath import dirname, join, normpath
 
 from unstuck.agents.claims import claimed_files, missing_files, statement
-from unstuck.decide.loops import patch_marks
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.output.tool_output import read
 from unstuck.model.changes import Change
@@ -15,7 +14,8 @@ from unstuck.model.failure import Kind
 from unstuck.model.orders import Subject
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
-from unstuck.state.past import done_by_others
+from unstuck.policy.history import done_by_others
+from unstuck.policy.loops import patch_marks
 from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.audit.auditing import audit
 from unstuck.verify.audit.settings import is_harmless

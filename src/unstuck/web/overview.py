@@ -7,7 +7,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState, awaits_approval
 from unstuck.model.event import Entry, Operated
 from unstuck.model.text import visible
-from unstuck.state.schedule import blocked
+from unstuck.policy.schedule import blocked
 from unstuck.tell.event_lines import sentence
 from unstuck.tell.report import Row, Summary, recovered, summary
 from unstuck.web.charts import Charts

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping
 
-from unstuck.decide.policy import Limits
 from unstuck.journal.lineage import Lineage
 from unstuck.model.action import Fix
 from unstuck.model.failure import Kind
 from unstuck.model.plan import Task
 from unstuck.model.text import one_line
 from unstuck.plans.fields import raw_fields
+from unstuck.policy.profiles import Limits
 from unstuck.shipped import shipped_toml
 
 SUMMARY_CHARS = 50

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from unstuck.agents.claims import Unreadable, load_object
-from unstuck.decide.fixes import ERROR_CHARS, harmless
 from unstuck.model.plan import Task
 from unstuck.plans.fields import raw_fields
+from unstuck.policy.fix_tasks import ERROR_CHARS, harmless
 
 MARKER = "TASK_MODIFICATION_REQUEST"
 Sort = Literal["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"]

@@ -5,9 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
-from unstuck.decide.decision import History, decide
-from unstuck.decide.loops import Footprint, Issue, looping, recurring
-from unstuck.decide.policy import Policy
 from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.breakers import LIMITED
 from unstuck.journal.run_state import RunState
@@ -16,8 +13,11 @@ from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollba
 from unstuck.model.event import Decided, Entry
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import one_line
+from unstuck.policy.decision import History, decide
+from unstuck.policy.loops import Footprint, Issue, looping, recurring
+from unstuck.policy.profiles import Policy
+from unstuck.policy.schedule import held, next_agent
 from unstuck.remedies.learning import Seen
-from unstuck.state.schedule import held, next_agent
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from unstuck.decide.experience import drawn, task_sort
 from unstuck.journal.breakers import AGENT, LIMITED, Breaker
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import SETTLED, TaskState
 from unstuck.model.plan import beside, cleans_up
+from unstuck.policy.experience import drawn, task_sort
 
 
 def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:

@@ -5,9 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unstuck.decide.experience import PRICED, Experience, weigh
-from unstuck.decide.fixes import exceeded
-from unstuck.decide.policy import FUTILE, PASSING, Ladder, Policy, Rung
 from unstuck.journal.breakers import LIMITED
 from unstuck.journal.lineage import Lineage
 from unstuck.model.action import (
@@ -27,6 +24,9 @@ from unstuck.model.action import (
 )
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import THE_END_OF
+from unstuck.policy.experience import PRICED, Experience, weigh
+from unstuck.policy.fix_tasks import exceeded
+from unstuck.policy.profiles import FUTILE, PASSING, Ladder, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
