@@ -119,7 +119,7 @@ def check(script: Path) -> None:
             if not step.keys() & scripted_agent.PLAY.keys():
                 raise BadUsage(
                     f"The script of task {task} has an unknown step {dict(step)}.",
-                    hint=f"Steps are: {', '.join(player.PLAY)}.",
+                    hint=f"Steps are: {', '.join(scripted_agent.PLAY)}.",
                 )
 
 
