@@ -21,7 +21,6 @@ from unstuck.git.repository import Repository, find
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
-from unstuck.kit.check_memory import Memory, NoMemory, open_memory
 from unstuck.kit.parts import Interrupted, Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder
 from unstuck.line.here import Here
@@ -39,6 +38,7 @@ from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
 from unstuck.tell.verdict_formats import junit as junit_text
 from unstuck.tell.verdict_formats import sarif_text
+from unstuck.verify.check_cache import Memory, NoMemory, open_memory
 from unstuck.verify.checks import NotSetUp, Site
 from unstuck.verify.examining import examine
 

@@ -19,7 +19,6 @@ from unstuck.compose.terms import gates_of
 from unstuck.config_file import read_config
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.git.repository import find
-from unstuck.kit.check_memory import open_memory
 from unstuck.kit.parts import Interrupted, Kit, Stopper, timed
 from unstuck.line.here import Here
 from unstuck.model.config import WALL_CLOCK, TimeLimits
@@ -32,6 +31,7 @@ from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
 from unstuck.process.atomic_files import LARGEST, load, put, rewrite
 from unstuck.tell.briefs import draft_brief, repair_brief, shapes
+from unstuck.verify.check_cache import open_memory
 from unstuck.verify.checks import Site, check_on, diagnosed
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
 from unstuck.files.smart_ralph import asked_by
 from unstuck.git.repository import Repository, find
-from unstuck.kit.check_memory import open_memory
 from unstuck.kit.parts import Stopper
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.model.errors import BadUsage, Unavailable
@@ -33,6 +32,7 @@ from unstuck.toolchain.ci_workflows import with_ci
 from unstuck.toolchain.detection import Proposal, Stack, detect, joined
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
+from unstuck.verify.check_cache import open_memory
 from unstuck.verify.checks import NotSetUp, Site, evidence, hindered, on_base
 
 NAME = "init"

@@ -30,7 +30,6 @@ from unstuck.git.untracked_files import Placing, traps
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.store import Store
-from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, Layout, Stopper, timed
 from unstuck.kit.recorder import Recorder, redacted
 from unstuck.line.here import Here
@@ -54,6 +53,7 @@ from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.tell.notices import not_runnable
 from unstuck.tell.report import Summary, summary
 from unstuck.toolchain.detection import commands, describe, way_around
+from unstuck.verify.check_cache import NoMemory, open_memory
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000

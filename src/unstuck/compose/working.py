@@ -23,13 +23,13 @@ from unstuck.git.shared_objects import Lender
 from unstuck.git.untracked_files import Placing
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
-from unstuck.kit.check_memory import NoMemory, open_memory
 from unstuck.kit.parts import Kit, timed
 from unstuck.kit.recorder import Recorder
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
+from unstuck.verify.check_cache import NoMemory, open_memory
 
 if TYPE_CHECKING:
     from unstuck.fleet.postgres_journal import PostgresJournal

@@ -14,8 +14,6 @@ from unstuck.agents.assignment import Agent
 from unstuck.diagnosis.classifying import set_up_failed
 from unstuck.diagnosis.judge import Judge
 from unstuck.git.protocols import Checkouts
-from unstuck.kit.check_memory import Memory, NoMemory, ShortMemory
-from unstuck.kit.own_copies import own_first
 from unstuck.kit.recorder import Recorder
 from unstuck.model.config import Config, TimeLimits
 from unstuck.model.errors import UnstuckError
@@ -32,6 +30,8 @@ from unstuck.process.command import Command, Processes, Purpose, Stop
 from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import Redactor
 from unstuck.toolchain.shell import is_script
+from unstuck.verify.check_cache import Memory, NoMemory, ShortMemory
+from unstuck.verify.own_copies import own_first
 
 SLICE_SECONDS = 0.25
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unstuck.kit.check_memory import tools
+from unstuck.verify.check_cache import tools
 
 PYTHON = "python python3 pytest"
 """What runs in a check that names none of them, as below `make`."""
