@@ -17,12 +17,12 @@ from benchmarks.report import BenchBroken, Report, Target
 from unstuck.compose.remedying import RemedyPlanner, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.ports import Done
 from unstuck.remedies.chain import ASK, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.machine import workspace_root
 from unstuck.remedies.performing import Tried
 from unstuck.remedies.situation import Preferences
+from unstuck.remedies.toolbox import Done
 
 FAULTS: tuple[Callable[[Box], Fault], ...] = (
     *calls.FAULTS,

@@ -29,9 +29,9 @@ from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
 from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy, profile
-from unstuck.ports import Remedies
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
+from unstuck.remedies.toolbox import Remedies
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 

@@ -22,8 +22,8 @@ from unstuck.remedies.chain import ASK, Tools, read_catalog
 from unstuck.remedies.learning import Lessons
 from unstuck.remedies.recovery_plan import Plan, fill, plan_json, recovery
 from unstuck.remedies.situation import Call, Preferences, Situation
+from unstuck.remedies.strategies.syntax import mended_json, posix, repairs
 from unstuck.remedies.surroundings import GitState, Lock, Place, Surroundings
-from unstuck.remedies.syntax import mended_json, posix, repairs
 from unstuck.shipped import shipped
 from unstuck.toolchain.shell import parts
 

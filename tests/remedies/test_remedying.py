@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.failure import Kind
-from unstuck.ports import Done
 from unstuck.remedies.chain import ASK, Ask, Rendered, Risk, Shell, Step
 from unstuck.remedies.performing import PER_FAILURE, PER_STRATEGY, Tried, walk
 from unstuck.remedies.recovery_plan import Plan, Strategy, Told
+from unstuck.remedies.toolbox import Done
 
 
 @dataclass

@@ -214,10 +214,10 @@ def _handed_over(walked: "Walked", plan: Plan) -> Iterator[str]:
 
 
 def _whys(planner: RemedyPlanner, found: Diagnosis, call: Call, *, as_object: bool) -> int:
-    from unstuck.remedies import whys
+    from unstuck.remedies import root_cause
 
     situation = planner.situation(found, call, None)
-    causes, end = whys.causes(situation, found.evidence.exit_code)
+    causes, end = root_cause.causes(situation, found.evidence.exit_code)
     if as_object:
         rows = [{"cause": cause.says, "evidence": cause.evidence} for cause in causes]
         answer = {"schema": 1, "failed": True, "kind": str(found.kind), "whys": rows, "ends": end}

@@ -29,6 +29,7 @@ from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Processes, Purpose, Stop
 from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import Redactor
+from unstuck.remedies.toolbox import Remedies
 from unstuck.toolchain.shell import is_script
 from unstuck.verify.check_cache import Memory, NoMemory, ShortMemory
 from unstuck.verify.own_copies import own_first
@@ -183,7 +184,7 @@ class Kit:
     stop: Stop
     clock: Clock
     judge: Judge
-    remedies: ports.Remedies = field(default_factory=NoRemedies)
+    remedies: Remedies = field(default_factory=NoRemedies)
     spare: int
     """The first slot beyond those of the running tasks: its worktrees serve for verifying."""
     probes: Probes = field(default_factory=Probes)
@@ -222,7 +223,7 @@ class Kit:
         for task in tasks:
             self.tasks[task.id] = timed(task, timeout)
 
-    def helped(self, name: str, ask: Callable[[ports.Remedies], T]) -> T | None:
+    def helped(self, name: str, ask: Callable[[Remedies], T]) -> T | None:
         """Ask the remedies, which are no run's condition: a fault of ours inside of one is told, and the run goes on."""
         try:
             return ask(self.remedies)

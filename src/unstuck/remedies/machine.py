@@ -128,7 +128,7 @@ def _folders(around: Surroundings, situation: Situation, cwd: Path, _root: Path)
 
 
 def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.remedies import syntax  # noqa: PLC0415  # only for this category
+    from unstuck.remedies.strategies import syntax
 
     file = syntax.script_file(situation)
     if file:

@@ -21,7 +21,6 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judge import Judge
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Kind
-from unstuck.ports import Done, Toolbox
 from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
 from unstuck.process.sandbox import Fence, NoFence
@@ -48,6 +47,7 @@ from unstuck.remedies.left_behind import MOST_NAMED, Stamp, changed, content_of,
 from unstuck.remedies.machine import git_folder, listening
 from unstuck.remedies.recovery_plan import Plan, Strategy
 from unstuck.remedies.situation import LOG, MAYBE_DONE
+from unstuck.remedies.toolbox import Done, Toolbox
 
 PER_STRATEGY, PER_FAILURE = 2, 4
 """Executions of one way, and of all ways together, before a person is asked."""
