@@ -34,8 +34,8 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.policy.history import history
 from unstuck.policy.schedule import blocked, startable
-from unstuck.tell.event_lines import sentence
-from unstuck.tell.report import attempt_history, build_commits, summary
+from unstuck.report.event_lines import sentence
+from unstuck.report.summaries import attempt_history, build_commits, summary
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
 TASKS = (

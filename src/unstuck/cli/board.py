@@ -29,8 +29,8 @@ from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
 from unstuck.policy.schedule import blocked
+from unstuck.report.summaries import WORDS
 from unstuck.tell.notices import told
-from unstuck.tell.report import WORDS
 
 LAST_EVENTS = 3
 FEWEST_ROWS = 3

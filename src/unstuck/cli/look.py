@@ -19,9 +19,9 @@ from unstuck.model.text import iso
 from unstuck.policy.history import retell, stopping_point
 from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked
-from unstuck.tell.asking import causes, escalation
-from unstuck.tell.event_lines import action_text, weighed_text
-from unstuck.tell.report import WORDS, lineage_text, page_of, vouched
+from unstuck.report.event_lines import action_text, weighed_text
+from unstuck.report.questions import causes, escalation
+from unstuck.report.summaries import WORDS, lineage_text, page_of, vouched
 
 if TYPE_CHECKING:
     from unstuck.compose.looking import View

@@ -33,9 +33,9 @@ from unstuck.journal.task_state import AttemptState
 from unstuck.model.event import Classified, Entry, SessionStarted
 from unstuck.model.failure import Kind
 from unstuck.model.text import counted
-from unstuck.tell.asking import adds, question
-from unstuck.tell.event_lines import sentence
-from unstuck.tell.report import WORDS, Row, Summary, lineage_text, vouched
+from unstuck.report.event_lines import sentence
+from unstuck.report.questions import adds, question
+from unstuck.report.summaries import WORDS, Row, Summary, lineage_text, vouched
 
 if TYPE_CHECKING:
     from unstuck.compose.runs import Watcher

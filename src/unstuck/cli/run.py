@@ -27,8 +27,8 @@ from unstuck.files.smart_ralph import RECOVERY
 from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, Options, RunResumed
+from unstuck.report.summaries import Summary, run_object
 from unstuck.tell.notices import fresh_start
-from unstuck.tell.report import Summary, run_object
 
 if TYPE_CHECKING:
     from unstuck.compose.runs import Run, Watcher

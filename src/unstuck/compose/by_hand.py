@@ -36,8 +36,8 @@ from unstuck.process.atomic_files import DiskFiles, put
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
-from unstuck.tell.verdict_formats import junit as junit_text
-from unstuck.tell.verdict_formats import sarif_text
+from unstuck.report.verdict_formats import junit as junit_text
+from unstuck.report.verdict_formats import sarif_text
 from unstuck.verify.check_cache import Memory, NoMemory, open_memory
 from unstuck.verify.checks import NotSetUp, Site
 from unstuck.verify.examining import examine

@@ -30,7 +30,7 @@ from unstuck.model.text import one_line, visible
 from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
 from unstuck.process.atomic_files import LARGEST, load, put, rewrite
-from unstuck.tell.briefs import draft_brief, repair_brief, shapes
+from unstuck.report.briefs import draft_brief, repair_brief, shapes
 from unstuck.verify.check_cache import open_memory
 from unstuck.verify.checks import Site, check_on, diagnosed
 

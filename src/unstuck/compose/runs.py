@@ -50,8 +50,8 @@ from unstuck.process.caller import Attended, inside, whoami
 from unstuck.process.clock import Clock, SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import REDACTED, redactor
+from unstuck.report.summaries import Summary, summary
 from unstuck.tell.notices import not_runnable
-from unstuck.tell.report import Summary, summary
 from unstuck.toolchain.detection import commands, describe, way_around
 from unstuck.verify.check_cache import NoMemory, open_memory
 

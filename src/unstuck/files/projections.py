@@ -51,8 +51,8 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
-        from unstuck.tell.asking import escalation
-        from unstuck.tell.report import attempt_history, build_commits, lineage_text
+        from unstuck.report.questions import escalation
+        from unstuck.report.summaries import attempt_history, build_commits, lineage_text
 
         if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
             return
@@ -93,7 +93,7 @@ class Projections:
 
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
-        from unstuck.tell.verdict_formats import junit, sarif_text
+        from unstuck.report.verdict_formats import junit, sarif_text
 
         run = state.started.run if state.started else ""
         tasks = state.tasks.values()
@@ -146,8 +146,8 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
+        from unstuck.report.event_lines import sentence
         from unstuck.tell import notices
-        from unstuck.tell.event_lines import sentence
 
         lines = [
             f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}",

@@ -25,7 +25,7 @@ from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
 from unstuck.policy.fix_tasks import fix_block
 from unstuck.policy.history import circling
-from unstuck.tell.briefs import hints
+from unstuck.report.briefs import hints
 
 if TYPE_CHECKING:
     from unstuck.library.recovery import Recovery

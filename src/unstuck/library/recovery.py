@@ -59,8 +59,8 @@ from unstuck.remedies.learning import Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
-from unstuck.tell.asking import escalation
-from unstuck.tell.briefs import hints
+from unstuck.report.briefs import hints
+from unstuck.report.questions import escalation
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)

@@ -21,7 +21,7 @@ from unstuck.model.text import one_line
 from unstuck.policy.history import seen_failures
 from unstuck.policy.schedule import held, next_agent
 from unstuck.remedies.learning import pattern
-from unstuck.tell.briefs import brief, continued, go_on
+from unstuck.report.briefs import brief, continued, go_on
 
 SLICE_SECONDS = 1.0
 AT_ONCE_SECONDS = 15.0

@@ -13,7 +13,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.tell.verdict_formats import NOT_COUNTED, red_before, verdict_notes
+from unstuck.report.verdict_formats import NOT_COUNTED, red_before, verdict_notes
 from unstuck.toolchain.toolchains import manifest_files
 from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
 

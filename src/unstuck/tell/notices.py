@@ -15,8 +15,8 @@ from unstuck.model.plan import Plan, Problem, Task
 from unstuck.model.text import counted, fill, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.policy.schedule import siblings
+from unstuck.report.halt_summary import find_missing, resume_command
 from unstuck.shipped import shipped_toml
-from unstuck.tell.halt import find_missing, resume_command
 
 SAID_CHARS = 200
 SHOWN_TESTS = 5

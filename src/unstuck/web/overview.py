@@ -8,8 +8,8 @@ from unstuck.journal.task_state import TaskState, awaits_approval
 from unstuck.model.event import Entry, Operated
 from unstuck.model.text import visible
 from unstuck.policy.schedule import blocked
-from unstuck.tell.event_lines import sentence
-from unstuck.tell.report import Row, Summary, recovered, summary
+from unstuck.report.event_lines import sentence
+from unstuck.report.summaries import Row, Summary, recovered, summary
 from unstuck.web.charts import Charts
 
 SCHEMA = 1

@@ -23,9 +23,9 @@ from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Outcome, ToolCall
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
-from unstuck.tell.asking import escalation, question
-from unstuck.tell.event_lines import action_text, sentence
-from unstuck.tell.report import lineage_text
+from unstuck.report.event_lines import action_text, sentence
+from unstuck.report.questions import escalation, question
+from unstuck.report.summaries import lineage_text
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000

@@ -14,10 +14,10 @@ from unstuck.model.failure import Failure
 from unstuck.model.text import counted, iso, one_line, waits
 from unstuck.model.verdict import CheckResult
 from unstuck.policy.schedule import blocked
+from unstuck.report.event_lines import action_text
+from unstuck.report.halt_summary import halted
+from unstuck.report.questions import Cause, causes
 from unstuck.shipped import shipped_toml
-from unstuck.tell.asking import Cause, causes
-from unstuck.tell.event_lines import action_text
-from unstuck.tell.halt import halted
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
 """Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
