@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from unstuck.compat.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
-from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
 from unstuck.model.failure import KINDS, Kind
 from unstuck.model.outcome import Ended, Outcome

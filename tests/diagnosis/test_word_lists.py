@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from unstuck.compat.keyword_lists import by_word_lists
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.keyword_lists import by_word_lists
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import KINDS, Failure, Kind

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from unstuck.compat.phase_file import config, phase
 from unstuck.diagnosis.captured import capture, headline
-from unstuck.files.phase_file import config, phase
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Action, Decision, Halt, Retry
 from unstuck.model.changes import Changes

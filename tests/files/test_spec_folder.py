@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.files.smart_ralph import (
+from unstuck.compat.smart_ralph import (
     NotAState,
     Progress,
     SpecFolder,

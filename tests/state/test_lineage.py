@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.files.smart_ralph import final_of
+from unstuck.compat.smart_ralph import final_of
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Amend, Escalate, Fix, Halt
 from unstuck.model.event import Acted, AttemptStarted, Entry, Operated, Options, Request, RunResumed, RunStarted

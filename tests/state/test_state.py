@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.files.phase_file import phase
+from unstuck.compat.phase_file import phase
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.stages import AFTER, AFTER_ACTION
 from unstuck.model import event as events

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
+from unstuck.compat.notices import told
 from unstuck.compose.runs import Watcher
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
@@ -30,7 +31,6 @@ from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
 from unstuck.policy.schedule import blocked
 from unstuck.report.summaries import WORDS
-from unstuck.tell.notices import told
 
 LAST_EVENTS = 3
 FEWEST_ROWS = 3

@@ -157,7 +157,7 @@ def signal_name(name: str) -> str:
 def _judged(evidence: Evidence, classifier: str) -> dict[str, Any]:
     if classifier == "unstuck":
         return as_json(open_rulebook().diagnose(evidence), evidence)
-    from unstuck.diagnosis.keyword_lists import auto_claude_type, forgekeeper_category  # only on request
+    from unstuck.compat.keyword_lists import auto_claude_type, forgekeeper_category  # only on request
 
     if classifier in {"auto-claude", "seed-002"}:
         return {"schema": 1, "failed": True, "type": auto_claude_type(f"{evidence.stdout}\n{evidence.stderr}")}

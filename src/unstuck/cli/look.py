@@ -12,7 +12,7 @@ import click
 
 from unstuck.cli import json_option, render, run_option, say
 from unstuck.cli.fitting import fitted, patch_line, plain, span
-from unstuck.files.phase_file import phase
+from unstuck.compat.phase_file import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
 from unstuck.model.text import iso

@@ -56,7 +56,7 @@ def plan(
     if found:
         readable = not any(NOT_TEXT in one.message for one in document.problems)
         mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
-        from unstuck.tell.notices import not_runnable
+        from unstuck.compat.notices import not_runnable
 
         raise InvalidPlan(not_runnable(document, found), hint=f"{mend}Nothing was started.")
     if not as_json:

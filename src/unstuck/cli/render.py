@@ -209,7 +209,7 @@ class Lines(AbstractContextManager["Lines"]):
             say(text, err=True)
 
     def _entry(self, entry: Entry, state: RunState) -> None:
-        from unstuck.tell import notices
+        from unstuck.compat import notices
 
         if tells(entry):
             self.say(entry_line(entry))

@@ -23,12 +23,12 @@ from unstuck.cli import say, together
 from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span, to_width
 from unstuck.cli.planning import concern
 from unstuck.cli.render import Lines, summary
-from unstuck.files.smart_ralph import RECOVERY
+from unstuck.compat.notices import fresh_start
+from unstuck.compat.smart_ralph import RECOVERY
 from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, Options, RunResumed
 from unstuck.report.summaries import Summary, run_object
-from unstuck.tell.notices import fresh_start
 
 if TYPE_CHECKING:
     from unstuck.compose.runs import Run, Watcher

@@ -9,7 +9,7 @@ import click
 
 from unstuck.cli import json_option, say
 from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span
-from unstuck.files.phase_file import check_object
+from unstuck.compat.phase_file import check_object
 from unstuck.model.verdict import CheckResult, Verdict
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}

@@ -13,12 +13,12 @@ from typing import Any
 
 from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
 from unstuck.agents.output_formats import as_json, read_files
+from unstuck.compat.smart_ralph import asked_by
 from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, resolved, works_inside
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
-from unstuck.files.smart_ralph import asked_by
 from unstuck.git.repository import Repository, find
 from unstuck.kit.parts import Stopper
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig

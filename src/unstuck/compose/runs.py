@@ -12,6 +12,9 @@ from pathlib import Path, PurePath
 
 from unstuck.agents.agent_set import Crew, first_found, gather
 from unstuck.agents.assignment import Agent
+from unstuck.compat.autobuild import Adopted, adopt, inherited
+from unstuck.compat.notices import not_runnable
+from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.compose.learned import known_experience, ordered, who_begins
 from unstuck.compose.remedy_runs import Relief
 from unstuck.compose.stores import open_for_run, remember_store, staffed
@@ -19,9 +22,7 @@ from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, wit
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.files.autobuild import Adopted, adopt, inherited
 from unstuck.files.projections import ExecutionLog, Projections
-from unstuck.files.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.files.storing import begin_anew, claimed, journal_path, show_store
 from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
@@ -51,7 +52,6 @@ from unstuck.process.clock import Clock, SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.report.summaries import Summary, summary
-from unstuck.tell.notices import not_runnable
 from unstuck.toolchain.detection import commands, describe, way_around
 from unstuck.verify.check_cache import NoMemory, open_memory
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.files.phase_file import PHASE_STATUS, config, phase
-from unstuck.files.smart_ralph import SpecFolder, set_aside
+from unstuck.compat.phase_file import PHASE_STATUS, config, phase
+from unstuck.compat.smart_ralph import SpecFolder, set_aside
 from unstuck.files.storing import show_store
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
@@ -146,8 +146,8 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
+        from unstuck.compat import notices
         from unstuck.report.event_lines import sentence
-        from unstuck.tell import notices
 
         lines = [
             f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}",

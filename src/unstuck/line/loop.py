@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from unstuck.compat.keyword_lists import by_word_lists
 from unstuck.diagnosis.classifying import classify, evidence_of
-from unstuck.diagnosis.keyword_lists import by_word_lists
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
 from unstuck.kit.parts import Interrupted, Kit, used_up

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.files.phase_file import check_object
+from unstuck.compat.phase_file import check_object
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState
 from unstuck.model.action import Decision
