@@ -39,7 +39,7 @@ from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
 from unstuck.compose.by_hand import verify_by_hand
-from unstuck.kit.parts import Stopper
+from unstuck.engine.stops import Stopper
 from unstuck.model.changes import Change
 from unstuck.model.verdict import Remark, Verdict
 from unstuck.verify.audit.auditing import audit

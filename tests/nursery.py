@@ -36,7 +36,12 @@ from unstuck.verify.audit.auditing import audit
 
 PATIENCE = 90.0
 LOADED = (
-    *("unstuck.compose.opening", "unstuck.compose.looking", "unstuck.line.here", "unstuck.line.supervise"),
+    *(
+        "unstuck.compose.opening",
+        "unstuck.compose.looking",
+        "unstuck.engine.local_dispatcher",
+        "unstuck.engine.supervise",
+    ),
     *("unstuck.listeners.attempt_figures", "unstuck.process.sandbox", "unstuck.cli.run", "unstuck.cli.look"),
 )
 PLAN = "- [ ] 1.1 One\n  - **Verify**: `python3 -m pytest -q`\n- [ ] 1.2 Two\n  - **Verify**: `test -f two`\n"

@@ -14,12 +14,13 @@ from unstuck.agents.assignment import Assignment
 from unstuck.agents.claims import claim
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
+from unstuck.engine.context import Kit, Layout, NoRemedies
+from unstuck.engine.local_dispatcher import PROBE, Here
+from unstuck.engine.pool import Pool
+from unstuck.engine.recorder import Recorder
+from unstuck.engine.requests import Operations
+from unstuck.engine.stops import Stopper
 from unstuck.journal.run_state import RunState, fold
-from unstuck.kit.parts import Kit, Layout, NoRemedies, Stopper
-from unstuck.kit.recorder import Recorder
-from unstuck.line.here import PROBE, Here
-from unstuck.line.operate import Operations
-from unstuck.line.pool import Pool
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.config import Config
 from unstuck.model.event import Entry, Event, Options, Request, RunStarted, Verb

@@ -14,7 +14,7 @@ import pytest
 from tests.fuzz.mutation import AWKWARD, mutated
 from tests.project import Project
 
-from unstuck.files.projections import Projections
+from unstuck.engine.projections import Projections
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import MOMENTS, hear
 from unstuck.journal.sqlite import SqliteJournal

@@ -4,7 +4,7 @@ import threading
 
 from tests.patience import wait_until
 
-from unstuck.kit.parts import Turn
+from unstuck.engine.landing_lock import Turn
 
 
 def never() -> bool:

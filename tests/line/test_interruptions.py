@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from unstuck.files.projections import Projections
+from unstuck.engine.projections import Projections
+from unstuck.engine.recorder import Recorder
 from unstuck.journal.run_state import RunState
-from unstuck.kit.recorder import Recorder
 from unstuck.model.action import Accept, Escalate
 from unstuck.model.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
 from unstuck.plans.plan_file import OpenPlan, runnable_in

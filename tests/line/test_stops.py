@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from unstuck.kit.parts import NoRemedies
+from unstuck.engine.context import NoRemedies
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.agents.assignment import Assignment
+from unstuck.engine.resume import compare
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED, Status
-from unstuck.line.resume import compare
 from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joined

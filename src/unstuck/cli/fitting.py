@@ -18,7 +18,7 @@ from unstuck.cli import say
 from unstuck.model.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.kit.parts import Stopper
+    from unstuck.engine.stops import Stopper
 
 LINE_CHARS = 300
 TITLE_CHARS = 56
@@ -131,7 +131,7 @@ def to_width(line: str) -> str:
 @contextmanager
 def ending_on_interrupt() -> Iterator["Stopper"]:
     """Let Ctrl-C end what runs in a slot, and then the command; give what stops it."""
-    from unstuck.kit.parts import Stopper  # only who works in a slot loads it
+    from unstuck.engine.stops import Stopper
 
     stopper = Stopper(drain=0.0)
     before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))

@@ -20,7 +20,7 @@ from unstuck.plans.tasks_md import NOT_TEXT
 
 if TYPE_CHECKING:
     from unstuck.compose.drafting import Draft, Drafting
-    from unstuck.kit.parts import Stopper
+    from unstuck.engine.stops import Stopper
     from unstuck.plans.review import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {

@@ -16,14 +16,15 @@ from unstuck.compose.stores import has_runs, open_for_run, with_last_store
 from unstuck.compose.terms import fence_of, gates_of
 from unstuck.config_file import read_config
 from unstuck.diagnosis.rulebook import open_rulebook
+from unstuck.engine.context import Kit, Layout, timed
+from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.recorder import Recorder
+from unstuck.engine.stops import Interrupted, Stopper
 from unstuck.files.storing import claimed
 from unstuck.git.repository import Repository, find
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
-from unstuck.kit.parts import Interrupted, Kit, Layout, Stopper, timed
-from unstuck.kit.recorder import Recorder
-from unstuck.line.here import Here
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, CannotWrite, Owned, Unavailable
 from unstuck.model.event import GOAL, Entry, Event

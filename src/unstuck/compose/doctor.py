@@ -21,12 +21,13 @@ from unstuck.compose.terms import fenced
 from unstuck.compose.working import fleet_of
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import has_config, read_config
+from unstuck.engine.context import Kit
+from unstuck.engine.stops import Interrupted, Stopper
 from unstuck.files.storing import journal_path
 from unstuck.git.command import git_processes
 from unstuck.git.pruning import BRANCHES, SNAPSHOTS
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.git.untracked_files import traps
-from unstuck.kit.parts import Interrupted, Kit, Stopper
 from unstuck.model.config import Config
 from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.model.text import counted, one_line

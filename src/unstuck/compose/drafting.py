@@ -18,9 +18,10 @@ from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.terms import gates_of
 from unstuck.config_file import read_config
 from unstuck.diagnosis.evidence import Evidence
+from unstuck.engine.context import Kit, timed
+from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.stops import Interrupted, Stopper
 from unstuck.git.repository import find
-from unstuck.kit.parts import Interrupted, Kit, Stopper, timed
-from unstuck.line.here import Here
 from unstuck.model.config import WALL_CLOCK, TimeLimits
 from unstuck.model.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.model.failure import Kind

@@ -14,6 +14,8 @@ from unstuck.agents.output_formats import read_files
 from unstuck.agents.output_streams import gist
 from unstuck.compose.stores import open_to_look
 from unstuck.config_file import read_config, readable_config
+from unstuck.engine.context import Layout
+from unstuck.engine.resume import unfinished
 from unstuck.files.storing import claimed
 from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
@@ -22,8 +24,6 @@ from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.stages import Stage
 from unstuck.journal.store import Store
 from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.kit.parts import Layout
-from unstuck.line.resume import unfinished
 from unstuck.model.config import AgentConfig
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, encode

@@ -19,8 +19,8 @@ from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
 from unstuck.compose.terms import config_here, resolved, works_inside
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.config_file import found_file, has_config
+from unstuck.engine.stops import Stopper
 from unstuck.git.repository import Repository, find
-from unstuck.kit.parts import Stopper
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.event import Options

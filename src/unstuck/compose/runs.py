@@ -22,7 +22,14 @@ from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, wit
 from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.files.projections import ExecutionLog, Projections
+from unstuck.engine.context import Kit, Layout, timed
+from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.projections import ExecutionLog, Projections
+from unstuck.engine.recorder import Recorder, redacted
+from unstuck.engine.requests import nobodys_word
+from unstuck.engine.resume import unfinished
+from unstuck.engine.stops import Stopper
+from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.files.storing import begin_anew, claimed, journal_path, show_store
 from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
@@ -31,12 +38,6 @@ from unstuck.git.untracked_files import Placing, traps
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.store import Store
-from unstuck.kit.parts import Kit, Layout, Stopper, timed
-from unstuck.kit.recorder import Recorder, redacted
-from unstuck.line.here import Here
-from unstuck.line.operate import nobodys_word
-from unstuck.line.resume import unfinished
-from unstuck.line.supervise import Situation, Supervisor
 from unstuck.listeners.attempt_figures import MetricsFile
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable

@@ -15,8 +15,8 @@ from unstuck.model.errors import BadUsage, Unavailable, unwritable, with_extra
 from unstuck.process.caller import host
 
 if TYPE_CHECKING:
+    from unstuck.engine.supervise import Supervisor
     from unstuck.fleet.postgres_journal import PostgresJournal
-    from unstuck.line.supervise import Supervisor
 
 REMEMBERED = "store"
 """The file that says where the last run's journal is."""
@@ -116,14 +116,14 @@ def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository
     if not config.store.url:
         yield supervisor
         return
+    from unstuck.engine.context import NoRemedies  # noqa: PLC0415  # as above
+    from unstuck.engine.recorder import redacted  # noqa: PLC0415  # as above
     from unstuck.fleet.far import Far, Office  # noqa: PLC0415  # an extra
     from unstuck.fleet.jobs import Job  # noqa: PLC0415  # as above
     from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
     from unstuck.fleet.remote import Remote, Shelf  # noqa: PLC0415  # as above
     from unstuck.fleet.wire import Sheet  # noqa: PLC0415  # as above
     from unstuck.git.workspace import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
-    from unstuck.kit.parts import NoRemedies  # noqa: PLC0415  # as above
-    from unstuck.kit.recorder import redacted  # noqa: PLC0415  # as above
     from unstuck.policy.schedule import settled  # noqa: PLC0415  # as above
 
     kit = supervisor.kit

@@ -17,14 +17,14 @@ from unstuck.compose.by_hand import Nowhere, bare_kit
 from unstuck.compose.runs import refuse_inside_an_agent
 from unstuck.compose.stores import last_store, project_of, require_fleet
 from unstuck.config_file import read_config
+from unstuck.engine.context import Kit, timed
+from unstuck.engine.recorder import Recorder
 from unstuck.git.command import Git
 from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
 from unstuck.git.shared_objects import Lender
 from unstuck.git.untracked_files import Placing
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
-from unstuck.kit.parts import Kit, timed
-from unstuck.kit.recorder import Recorder
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.process.processes import LocalProcesses

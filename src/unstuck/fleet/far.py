@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from unstuck.engine.context import Kit
+from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.recorder import redacted
+from unstuck.engine.stops import Interrupted, OneTask
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
-from unstuck.kit.parts import Interrupted, Kit, OneTask
-from unstuck.kit.recorder import redacted
-from unstuck.line.here import Here
 from unstuck.model.errors import GitFailed, Unavailable, UnstuckError
 from unstuck.model.failure import Failure
 from unstuck.model.orders import SessionDone, SessionOrder, Subject

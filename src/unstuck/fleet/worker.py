@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from unstuck.engine.context import Kit
+from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.recorder import redacted
+from unstuck.engine.stops import Interrupted, OneTask
 from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
-from unstuck.kit.parts import Interrupted, Kit, OneTask
-from unstuck.kit.recorder import redacted
-from unstuck.line.here import Here
 from unstuck.model.errors import UnstuckError
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome

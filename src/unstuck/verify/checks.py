@@ -17,7 +17,8 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.missing import is_own_module, is_unwritten
 from unstuck.diagnosis.output.tool_output import read
-from unstuck.kit.parts import Interrupted, Kit, set_up
+from unstuck.engine.context import Kit, set_up
+from unstuck.engine.stops import Interrupted
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.kit.parts import Kit
+from unstuck.engine.context import Kit
 from unstuck.model.changes import Change
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task

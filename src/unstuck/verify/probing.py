@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis.judging import MERE_FILE
 from unstuck.diagnosis.missing import reason
-from unstuck.kit.parts import Kit
+from unstuck.engine.context import Kit
 from unstuck.model.plan import END_TO_END
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from unstuck.agents.output_streams import last_fault
 from unstuck.diagnosis.classifying import FAULTS
+from unstuck.engine.context import Kit
+from unstuck.engine.stops import Interrupted
 from unstuck.journal.breakers import AGENT
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState, failed_command
-from unstuck.kit.parts import Interrupted, Kit
 from unstuck.model.action import Amend
 from unstuck.model.config import WALL_CLOCK, TimeLimits
 from unstuck.model.event import Acted, AttemptStarted, Classified, LineEvent, SessionEnded, SessionStarted

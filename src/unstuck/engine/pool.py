@@ -7,18 +7,19 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from unstuck.engine.context import Kit, used_up
+from unstuck.engine.loop import advance
+from unstuck.engine.protocols import Projections
+from unstuck.engine.requests import Operations
+from unstuck.engine.stops import OneTask, Stopper
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.store import Journal
-from unstuck.kit.parts import Kit, OneTask, Stopper, used_up
-from unstuck.line.loop import advance
-from unstuck.line.operate import Operations
 from unstuck.model.errors import UnstuckError
 from unstuck.model.event import RunEnded
 from unstuck.model.plan import cleans_up
 from unstuck.model.text import one_line
 from unstuck.policy.schedule import due, parked, settled, startable
-from unstuck.ports import Projections
 from unstuck.verify.examining import load_ahead
 
 TICK_SECONDS = 0.25

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from unstuck.engine.recorder import Recorder
+from unstuck.engine.stops import OneTask, Stopper
 from unstuck.git.protocols import Workspace
 from unstuck.journal.stages import Stage
 from unstuck.journal.store import Journal
 from unstuck.journal.task_state import awaits_approval
-from unstuck.kit.parts import OneTask, Stopper
-from unstuck.kit.recorder import Recorder
 from unstuck.model.event import Operated, Request, Verb
 
 STOPPED_BY_REQUEST = 3

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.agents.assignment import Agent, Assignment
-from unstuck.kit.parts import Kit, OneTask, set_up
+from unstuck.engine.context import Kit, set_up
+from unstuck.engine.stops import OneTask
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Failure
 from unstuck.model.orders import SessionDone, SessionOrder, Subject

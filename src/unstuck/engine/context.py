@@ -1,20 +1,20 @@
 """Edge: What every stage works with: the ports, the settings of the run, its ceilings, its stop, the turn to land, and where things lie on disk."""
 
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from unstuck import ports
 from unstuck.agents.assignment import Agent
 from unstuck.diagnosis.classifying import set_up_failed
 from unstuck.diagnosis.judge import Judge
+from unstuck.engine.agent_health import Probes
+from unstuck.engine.landing_lock import Turn
+from unstuck.engine.protocols import Dispatcher
+from unstuck.engine.recorder import Recorder
+from unstuck.engine.stops import Interrupted
 from unstuck.git.protocols import Checkouts
-from unstuck.kit.recorder import Recorder
 from unstuck.model.config import Config, TimeLimits
 from unstuck.model.errors import UnstuckError
 from unstuck.model.failure import Failure
@@ -34,46 +34,7 @@ from unstuck.toolchain.shell import is_script
 from unstuck.verify.check_cache import Memory, NoMemory, ShortMemory
 from unstuck.verify.own_copies import own_first
 
-SLICE_SECONDS = 0.25
 T = TypeVar("T")
-
-
-class Turn:
-    """The right to land. A task keeps it while its merged tree is verified, so that the tip stands still meanwhile."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._holder: str | None = None
-        self._waiting: dict[str, int] = {}
-
-    def take(self, name: str, place: int, *, given_up: Callable[[], bool]) -> bool:
-        """Wait for the turn; False if `given_up` says so first. Taking it twice is harmless."""
-        with self._changed:
-            self._waiting[name] = place
-            try:
-                while self._holder != name:
-                    first = min(self._waiting, key=self._waiting.__getitem__)
-                    if self._holder is None and first == name:
-                        self._holder = name
-                        break
-                    if given_up():
-                        return False
-                    self._changed.wait(SLICE_SECONDS)
-                return True
-            finally:
-                del self._waiting[name]
-                self._changed.notify_all()
-
-    def give(self, name: str) -> None:
-        """Let the next one land; harmless for a task that has not the turn."""
-        with self._changed:
-            if self._holder == name:
-                self._holder = None
-                self._changed.notify_all()
-
-
-class Interrupted(Exception):
-    """The run was stopped in the middle of a stage; the stage is done again on resume."""
 
 
 def timed(task: Task, timeout: float) -> Task:
@@ -124,39 +85,6 @@ class NoRemedies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a lifeless session turned out to mean: the agent's fault, one that another task met first, or nothing."""
-
-    failure: Failure | None = None
-    elsewhere: bool = False
-
-
-@dataclass(slots=True)
-class Probes:
-    """What was found out about the agents of one run; one task at a time finds out, and the others learn from it."""
-
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _broken: dict[str, str] = field(default_factory=dict)
-    """Who found out that an agent is broken."""
-    _sound: set[tuple[str, str]] = field(default_factory=set)
-
-    def found(self, task: str, agent: str, stands: Callable[[str], bool], look: Callable[[], Failure | None]) -> Found:
-        """Look whether the agent is broken, unless that is known. `stands`: what that task found out still holds."""
-        with self._lock:
-            finder = self._broken.get(agent)
-            if finder is not None and finder != task and stands(finder):
-                return Found(elsewhere=True)
-            if (agent, task) in self._sound:
-                return Found()
-            failure = look()
-            if failure is None:
-                self._sound.add((agent, task))
-            else:
-                self._broken[agent] = task
-            return Found(failure=failure)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
     """The kit of one run; the same for all of its tasks."""
 
@@ -168,7 +96,7 @@ class Kit:
     tasks: dict[str, Task]
     """The plan's tasks as written: commands with secrets in them run from here, never from the journal."""
     plan: PlanFile
-    dispatch: "Callable[[Kit], ports.Dispatcher]"
+    dispatch: "Callable[[Kit], Dispatcher]"
     """Who runs sessions and verifies trees."""
     config: Config
     policy: Policy
@@ -205,7 +133,7 @@ class Kit:
     seen: Callable[[str, str], None] = field(default=lambda _task, _line: None)
 
     @property
-    def dispatcher(self) -> ports.Dispatcher:
+    def dispatcher(self) -> Dispatcher:
         return self.dispatch(self)
 
     def checks(self, name: str) -> tuple[Check, ...]:
@@ -268,53 +196,6 @@ def used_up(kit: Kit) -> str:
     if state.executions >= sessions:
         return f"The limit of {counted(sessions, 'session')} for one run is reached."
     return ""
-
-
-class Stopper:
-    """Whether running work must end, and by when. Set from signal handlers, requests and limits."""
-
-    def __init__(self, drain: float) -> None:
-        self.drain = drain
-        self._deadline: float | None = None
-        self.reason = ""
-        self.exit_code = 0
-
-    def ask(self, reason: str, exit_code: int) -> None:
-        """Start nothing new; give what runs the drain time. Asked again: end it at once."""
-        now = time.monotonic()
-        if self._deadline is None:
-            self._deadline, self.reason, self.exit_code = now + self.drain, reason, exit_code
-        else:
-            self._deadline = now
-
-    def at_once(self, reason: str, exit_code: int) -> None:
-        self.ask(reason, exit_code)
-        self._deadline = time.monotonic()
-
-    def deadline(self) -> float | None:
-        return self._deadline
-
-
-class OneTask:
-    """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
-
-    def __init__(self, run: Stop) -> None:
-        self._run = run
-        self.ended = False
-        self.listening = False
-        """Whether the session that runs takes messages."""
-        self._hints: deque[str] = deque()
-
-    def tell(self, hint: str) -> None:
-        """Leave a message for the session that runs."""
-        self._hints.append(hint)
-
-    def hints(self) -> tuple[str, ...]:
-        """Take all messages that were left."""
-        return tuple(self._hints.popleft() for _ in range(len(self._hints)))
-
-    def deadline(self) -> float | None:
-        return 0.0 if self.ended else self._run.deadline()
 
 
 def set_up(kit: Kit, name: str, slot: int, *, needs: str | None = None) -> Failure | None:

@@ -8,11 +8,11 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from unstuck.engine.recorder import Recorder, redacted
+from unstuck.engine.requests import Operations
 from unstuck.git.protocols import Workspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import SETTLED, TaskState
-from unstuck.kit.recorder import Recorder, redacted
-from unstuck.line.operate import Operations
 from unstuck.model.action import Amend, Append, Fix
 from unstuck.model.errors import BadUsage, CheckpointGone, RunConflict
 from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb

@@ -4,20 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from unstuck.engine.context import Kit
+from unstuck.engine.pool import ALL_DONE, STUCK, Pool
+from unstuck.engine.protocols import Projections
+from unstuck.engine.requests import APPROVE, Operations
+from unstuck.engine.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
+from unstuck.engine.stops import Stopper
+from unstuck.engine.verification import look_before
 from unstuck.git.protocols import Home
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Journal
-from unstuck.kit.parts import Kit, Stopper
-from unstuck.line.operate import APPROVE, Operations
-from unstuck.line.pool import ALL_DONE, STUCK, Pool
-from unstuck.line.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
-from unstuck.line.verifying import look_before
 from unstuck.model.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
 from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
-from unstuck.ports import Projections
 from unstuck.verify.checks import NotSetUp, Site, check_on
 from unstuck.verify.probing import landed, lasting_checks
 

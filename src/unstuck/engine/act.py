@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from unstuck.agents.claims import statement
 from unstuck.diagnosis.classifying import conflict, red, red_together
+from unstuck.engine.context import Kit
 from unstuck.journal.lineage import next_id
 from unstuck.journal.task_state import TaskState, failed_command
-from unstuck.kit.parts import Kit
 from unstuck.model.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
 from unstuck.model.changes import Touch
 from unstuck.model.event import Acted, Classified, LineEvent, Rebased

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
+from unstuck.engine.context import Kit
+from unstuck.engine.session import run_session
+from unstuck.engine.stops import Interrupted
 from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.kit.parts import Interrupted, Kit
-from unstuck.line.execute import run_session
 from unstuck.model.action import Amend
 from unstuck.model.event import Classified, LineEvent, SessionEnded, Verified
 from unstuck.model.failure import Failure

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from unstuck.compat.keyword_lists import by_word_lists
 from unstuck.diagnosis.classifying import classify, evidence_of
+from unstuck.engine.act import act, asked_for, stands_together, with_partner
+from unstuck.engine.context import Kit, used_up
+from unstuck.engine.session import open_attempt, order_of, run_session
+from unstuck.engine.stops import Interrupted
+from unstuck.engine.verification import check_first, verify
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
-from unstuck.kit.parts import Interrupted, Kit, used_up
-from unstuck.line.act import act, asked_for, stands_together, with_partner
-from unstuck.line.execute import open_attempt, order_of, run_session
-from unstuck.line.verifying import check_first, verify
 from unstuck.model.action import Accept, Amend, Fix
 from unstuck.model.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.policy.decision import asks_for_it, decide
