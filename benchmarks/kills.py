@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.parallel import agent_of, make_repository
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 from unstuck.model.action import Escalate, Halt
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Acted

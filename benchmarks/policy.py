@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.report import Report
 from benchmarks.trials import ENDED, Score, Trial, replay, replay_by_experience
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
 from unstuck.git.repository import find
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.policy.profiles import profiles

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.faults import calls, everyday, places, proofs, scripts, servers
 from benchmarks.faults.box import Box, CannotBreak, Fault, fingerprint, open_box
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose.remedying import RemedyPlanner, make_call
+from unstuck.app.remedy_plan import RemedyPlanner, make_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.remedies.chain import ASK, read_catalog

@@ -8,8 +8,8 @@ import resource
 import sys
 from pathlib import Path
 
-from unstuck.compose.opening import open_run
-from unstuck.compose.runs import Watcher
+from unstuck.app.open_run import open_run
+from unstuck.app.services import Watcher
 from unstuck.journal.run_state import RunState
 from unstuck.model.event import Acted, Entry
 

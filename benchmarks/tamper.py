@@ -38,7 +38,7 @@ if __package__ in {None, ""}:  # started as a file: the package is the folder th
 from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
-from unstuck.compose.by_hand import verify_by_hand
+from unstuck.app.verify_command import verify_by_hand
 from unstuck.engine.stops import Stopper
 from unstuck.model.changes import Change
 from unstuck.model.verdict import Remark, Verdict

@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose.looking import Follower
+from unstuck.app.inspect import Follower
 from unstuck.model.event import Acted, AttemptStarted
 
 CLIENTS, TASKS, BLOCK, SECONDS = 50, 48, 6, 0.4

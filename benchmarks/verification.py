@@ -10,8 +10,8 @@ from contextlib import chdir
 from pathlib import Path
 
 from benchmarks.report import BenchBroken, Report, Target
-from unstuck.compose.opening import open_run
-from unstuck.compose.runs import Watcher
+from unstuck.app.open_run import open_run
+from unstuck.app.services import Watcher
 from unstuck.journal.run_state import RunState
 from unstuck.model.event import Entry, SessionEnded, Verified
 

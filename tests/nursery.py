@@ -22,8 +22,8 @@ from typing import Any, Protocol
 
 from unstuck import diagnose
 from unstuck.agents.manifests import catalog
+from unstuck.app.config_file import read_config
 from unstuck.cli import run_cli
-from unstuck.config_file import read_config
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.model.changes import Change
 from unstuck.model.event import Noted, encode
@@ -37,8 +37,8 @@ from unstuck.verify.audit.auditing import audit
 PATIENCE = 90.0
 LOADED = (
     *(
-        "unstuck.compose.opening",
-        "unstuck.compose.looking",
+        "unstuck.app.open_run",
+        "unstuck.app.inspect",
         "unstuck.engine.local_dispatcher",
         "unstuck.engine.supervise",
     ),

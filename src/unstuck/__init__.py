@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unstuck.compose.opening import open_run, reopen_run
-    from unstuck.compose.remedy_runs import report
-    from unstuck.compose.remedying import remedy
-    from unstuck.compose.terms import read_plan
+    from unstuck.app.open_run import open_run, reopen_run
+    from unstuck.app.remedy_plan import remedy
+    from unstuck.app.remedy_runs import report
+    from unstuck.app.settings import read_plan
     from unstuck.diagnosis.rulebook import diagnose
     from unstuck.library.counsel import Advice, Attempt
     from unstuck.library.recovery import Recovery
@@ -31,11 +31,11 @@ HOME = {
     "Attempt": "unstuck.library.counsel",
     "Recovery": "unstuck.library.recovery",
     "diagnose": "unstuck.diagnosis.rulebook",
-    "open_run": "unstuck.compose.opening",
-    "read_plan": "unstuck.compose.terms",
-    "remedy": "unstuck.compose.remedying",
-    "reopen_run": "unstuck.compose.opening",
-    "report": "unstuck.compose.remedy_runs",
+    "open_run": "unstuck.app.open_run",
+    "read_plan": "unstuck.app.settings",
+    "remedy": "unstuck.app.remedy_plan",
+    "reopen_run": "unstuck.app.open_run",
+    "report": "unstuck.app.remedy_runs",
 }
 """Name → the module that it is loaded from on first use: importing the package does no work."""
 

@@ -12,7 +12,7 @@ from unstuck.agents.agent_set import CodingAgent, first_found
 from unstuck.agents.assignment import Assignment
 from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
 from unstuck.agents.output_formats import formats, read_files
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.outcome import Ended
 from unstuck.shipped import shipped

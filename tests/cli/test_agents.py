@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.patience import wait_until
 
-from unstuck.compose.looking import look
-from unstuck.compose.opening import open_run
-from unstuck.compose.runs import Watcher
+from unstuck.app.inspect import look
+from unstuck.app.open_run import open_run
+from unstuck.app.services import Watcher
 from unstuck.journal.run_state import RunState
 from unstuck.model.event import Acted, Entry, Options
 from unstuck.testing import FakeClock
@@ -76,7 +76,7 @@ def cast(project: "Project") -> Cast:
 
 DYING = """
 import os, signal, sys, time
-from unstuck.compose.opening import open_run
+from unstuck.app.open_run import open_run
 from unstuck.testing import FakeClock
 
 class Doomed(FakeClock):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import LIMITS
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import LIMITS
 
-from unstuck.compose.looking import look
-from unstuck.compose.opening import open_run
+from unstuck.app.inspect import look
+from unstuck.app.open_run import open_run
 from unstuck.journal.run_state import RunState
 from unstuck.model.failure import KINDS
 from unstuck.testing import FakeClock
@@ -157,7 +157,7 @@ def test_verification_gets_three_attempts_and_then_a_person(project: "Project") 
 QUOTA = "Claude AI usage limit reached|{at}"
 DIES_WAITING = """
     import os, signal, sys
-    from unstuck.compose.opening import open_run
+    from unstuck.app.open_run import open_run
     from unstuck.testing import FakeClock
 
     class Doomed(FakeClock):

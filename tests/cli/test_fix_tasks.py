@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 from unstuck.journal.run_state import RunState
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.project import Project, make_project
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 
 if TYPE_CHECKING:
     from tests.nursery import Nursery

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 from unstuck.model.action import Escalate, Halt
 from unstuck.model.event import Acted
 

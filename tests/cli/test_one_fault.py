@@ -12,8 +12,8 @@ import pytest
 from tests.project import LIMITS
 from tests.sampling import some
 
-from unstuck.compose.looking import look
-from unstuck.compose.opening import open_run
+from unstuck.app.inspect import look
+from unstuck.app.open_run import open_run
 from unstuck.testing import FakeClock
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tests.project import SOURCE, make_project
 from unstuck.agents.claims import asks
 from unstuck.agents.manifests import manifest, permission
 from unstuck.agents.output_streams import gist
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig
 
 if TYPE_CHECKING:

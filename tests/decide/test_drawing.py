@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 from unstuck.policy.experience import Experience, Tried, drawn
 
 if TYPE_CHECKING:

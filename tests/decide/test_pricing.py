@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.compose.looking import look
+from unstuck.app.inspect import look
 from unstuck.model.action import Escalate, Retry, Rollback, Switch
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Task

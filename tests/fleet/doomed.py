@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from unstuck.compose.opening import open_run
+from unstuck.app.open_run import open_run
 from unstuck.fleet.postgres_journal import PostgresJournal
 from unstuck.git.repository import find
 from unstuck.model.event import Entry, Event

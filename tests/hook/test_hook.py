@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.compose.remedying import open_remedies
+from unstuck.app.remedy_plan import open_remedies
 from unstuck.hook.entry import respond
 from unstuck.hook.heard import hear
 from unstuck.hook.memory import state_folder

@@ -16,8 +16,8 @@ from typing import Any
 
 from tests.nursery import serve
 
+from unstuck.app.open_run import open_run
 from unstuck.cli import run_cli
-from unstuck.compose.opening import open_run
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.model.event import Entry, Event, Options
 

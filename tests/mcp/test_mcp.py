@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from mcp import Client, MCPError, StdioServerParameters
-from unstuck.compose.learned import experience_rows
+from unstuck.app.experience_table import experience_rows
 
 SOURCE = Path(__file__).parents[2] / "src"
 TOOLS = {

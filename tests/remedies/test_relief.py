@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.compose.remedy_runs import Relief
+from unstuck.app.remedy_runs import Relief
 from unstuck.model.failure import Failure, Kind
 from unstuck.remedies.chain import Expects, MakeFolder, Remove, Shell, Step, WriteFile
 from unstuck.remedies.lessons_file import read_lessons

@@ -185,7 +185,7 @@ def _fitting(hint: str, verb: str) -> str:
 
 
 def _is_begun() -> bool:
-    from unstuck.compose.looking import look  # only for a mistake
+    from unstuck.app.inspect import look  # only for a mistake
 
     try:
         ended = look(Path.cwd()).state.ended

@@ -21,10 +21,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from unstuck.app.services import Watcher
 from unstuck.cli.fitting import cut, cut_agent, price, span
 from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
 from unstuck.compat.notices import told
-from unstuck.compose.runs import Watcher
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
@@ -195,7 +195,7 @@ class Attached(Board):
     """The board, with a task chosen and its story."""
 
     def __init__(self, cwd: Path, run: str) -> None:
-        from unstuck.compose.looking import Follower
+        from unstuck.app.inspect import Follower
 
         self._run = run
         self._follower = Follower(cwd)
@@ -236,7 +236,7 @@ class Attached(Board):
                 self._activity(name, did)
 
     def _press(self, key: str) -> None:
-        from unstuck.compose.looking import tools_used
+        from unstuck.app.inspect import tools_used
 
         page = max(1, self._console.size.height - AROUND_STORY)
         moves = {"up": -1, "down": 1, "page up": -page, "page down": page}

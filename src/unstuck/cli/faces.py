@@ -48,7 +48,7 @@ def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
 @run_option
 def board(*, run_id: str | None) -> None:
     """Attach to the latest run, or the one named, from any terminal; enter tells the story of a task."""
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     view = look(Path.cwd(), run_id)
     if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
@@ -62,7 +62,7 @@ def board(*, run_id: str | None) -> None:
 
 def _follow_lines(run: str) -> None:
     """Print a run's events as lines until its supervisor is gone: for who has no terminal to draw on."""
-    from unstuck.compose.looking import Follower
+    from unstuck.app.inspect import Follower
 
     follower, state, lines = Follower(Path.cwd()), RunState(), Lines()
     while True:
@@ -172,7 +172,7 @@ MOST_COLUMNS = 160
 )
 def worker(store: str, *, repo: str, agents: tuple[str, ...], slots: int, labels: tuple[str, ...], lease: float) -> int:
     """Do the work of runs: take sessions that fit, and send the work back. SIGTERM lets what runs end first."""
-    from unstuck.compose.working import open_worker
+    from unstuck.app.worker_setup import open_worker
 
     names = tuple(name.strip() for part in agents for name in part.split(",") if name.strip())
     opened = open_worker(
@@ -204,7 +204,7 @@ def worker(store: str, *, repo: str, agents: tuple[str, ...], slots: int, labels
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fleet(store: str | None, *, limits: tuple[str, ...], as_json: bool) -> int:
     """Say which workers there are, what they do, and when they were last heard of."""
-    from unstuck.compose.working import open_fleet
+    from unstuck.app.worker_setup import open_fleet
 
     opened = open_fleet(Path.cwd(), store)
     try:

@@ -24,7 +24,7 @@ from unstuck.report.questions import causes, escalation
 from unstuck.report.summaries import WORDS, lineage_text, page_of, vouched
 
 if TYPE_CHECKING:
-    from unstuck.compose.looking import View
+    from unstuck.app.inspect import View
 
 FOLLOW_SECONDS = 0.5
 WATCH_SECONDS = 1.0
@@ -36,7 +36,7 @@ WATCH_SECONDS = 1.0
 @json_option
 def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
     """Say where every task of the latest run stands, and who works on it."""
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     seen = None
     while True:
@@ -89,7 +89,7 @@ def _status_object(view: "View") -> dict[str, Any]:
 @json_option
 def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bool) -> None:
     """Tell the story of TASK: every attempt, what was seen, what was decided and why."""
-    from unstuck.compose.looking import brief_of, changed, look, tools_used
+    from unstuck.app.inspect import brief_of, changed, look, tools_used
 
     view = look(Path.cwd(), run_id)
     task = view.named(task)
@@ -112,7 +112,7 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
 @run_option
 def diff(task: str, attempt: int | None, *, stat: bool, run_id: str | None) -> None:
     """Show the work of TASK as a patch: what landed, or what the last attempt, or the ATTEMPT named, left."""
-    from unstuck.compose.looking import changed, look
+    from unstuck.app.inspect import changed, look
 
     view = look(Path.cwd(), run_id)
     name = view.named(task)
@@ -132,7 +132,7 @@ def _show_patch(patch: str) -> None:
 @json_option
 def runs(*, as_json: bool) -> None:
     """List all runs of this repository: plan, how far each came, what it cost, and whether anybody works on it."""
-    from unstuck.compose.looking import all_runs
+    from unstuck.app.inspect import all_runs
 
     views = all_runs(Path.cwd())
     if as_json:
@@ -164,14 +164,14 @@ def _run_object(view: "View") -> dict[str, Any]:
 @json_option
 def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     """Print the journal of the latest run, one event per line."""
-    from unstuck.compose.looking import entry_json
+    from unstuck.app.inspect import entry_json
 
     for entry in _entries(run_id, follow=follow):
         say(entry_json(entry) if as_json else render.entry_line(entry))
 
 
 def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
-    from unstuck.compose.looking import Follower, look
+    from unstuck.app.inspect import Follower, look
 
     view = look(Path.cwd(), run_id)
     yield from view.entries
@@ -192,7 +192,7 @@ compared_profile = click.option("--profile", "profile_name", metavar="NAME", hel
 @run_option
 def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     """Tell why TASK went as it did: each attempt, what was seen, which rung was taken, and what others would have done."""
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     view = look(Path.cwd(), run_id)
     task = view.named(task)
@@ -225,7 +225,7 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
 @click.option("--profile", "profile_name", required=True, metavar="NAME", help="The profile to decide by.")
 def replay(run_id: str | None, *, profile_name: str) -> None:
     """Decide a run's decisions again under another profile; no agent is needed and nothing is changed."""
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     profiles = _profiles(profile_name)
     view = look(Path.cwd(), run_id)
@@ -274,7 +274,7 @@ def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bo
 
     With --html the run is kept as one file that needs no network: for a pull request, or a mail.
     """
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     if open_page and page is None:
         raise click.UsageError("--open goes with --html FILE.")
@@ -320,7 +320,7 @@ def pr(*, draft_file: str | None, run_id: str | None) -> None:
 
     It is written into a file, and opened where `gh` is there and logged in and the branch is at origin.
     """
-    from unstuck.compose.looking import draft_request
+    from unstuck.app.inspect import draft_request
 
     named = Path(draft_file) if draft_file else None
     made = draft_request(Path.cwd(), run_id, named, only_file=draft_file is not None)
@@ -330,16 +330,16 @@ def pr(*, draft_file: str | None, run_id: str | None) -> None:
 
 def _profiles(named: str | None) -> dict[str, Policy]:
     """Return the profiles that hold here; refuse a name that is none of theirs."""
-    from unstuck.compose import terms
+    from unstuck.app import settings
 
-    profiles = terms.profiles(Path.cwd())
+    profiles = settings.profiles(Path.cwd())
     if named is not None and named not in profiles:
         raise BadUsage(f"There is no profile {named!r}.", hint=f"Profiles: {', '.join(profiles)}.")
     return profiles
 
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
     from unstuck.web.keeping import keep_page  # only who keeps a page waits for it
 
     size = keep_page(Path.cwd(), look(Path.cwd(), run_id), page)

@@ -25,7 +25,7 @@ def _said(_context: click.Context, _parameter: click.Parameter, text: str) -> st
 @click.command()
 def stop() -> None:
     """Ask the running supervisor to stop: nothing new starts, running sessions get time to finish."""
-    from unstuck.compose.looking import look
+    from unstuck.app.inspect import look
 
     view = look(Path.cwd())
     if view.owner is None:
@@ -70,7 +70,7 @@ def reset(task: str) -> None:
 @click.option("--because", required=True, callback=_said, help="Why its work is right; stands in the commit.")
 def accept(task: str, *, because: str) -> None:
     """Vouch for the work of TASK as it is shown; it lands when the run goes on."""
-    from unstuck.compose.looking import waiting_work
+    from unstuck.app.inspect import waiting_work
 
     tree, lines = waiting_work(Path.cwd(), task)
     for line in lines:
@@ -91,7 +91,7 @@ def approve(task: str | None) -> None:
 @click.option("--to", "commit", help="A commit of the run's branch.")
 def rollback(task: str | None, *, commit: str | None) -> None:
     """Move the run's branch back to before TASK landed, or to a commit. `unstuck undo` takes it back."""
-    from unstuck.compose.looking import before_landing, commit_of_run
+    from unstuck.app.inspect import before_landing, commit_of_run
 
     if (task is None) == (commit is None):
         raise click.UsageError("Give either a TASK or --to COMMIT.")
@@ -112,9 +112,9 @@ def undo(event: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def prune(*, dry_run: bool) -> None:
     """Remove worktrees, branches and snapshots of ended runs, but only what is clean, merged and unused."""
-    from unstuck.compose import looking
+    from unstuck.app import inspect
 
-    for line in looking.prune(Path.cwd(), dry_run=dry_run):
+    for line in inspect.prune(Path.cwd(), dry_run=dry_run):
         say(line)
 
 
@@ -138,8 +138,8 @@ def _ask(
     *,
     done: str | Callable[[Operated, Sequence[Entry]], str],
 ) -> None:
-    from unstuck.compose.looking import look
-    from unstuck.compose.opening import reopen_run
+    from unstuck.app.inspect import look
+    from unstuck.app.open_run import reopen_run
 
     view = look(Path.cwd())
     task = view.named(task) if task is not None else None

@@ -19,7 +19,7 @@ from unstuck.model.verdict import Check
 from unstuck.plans.tasks_md import NOT_TEXT
 
 if TYPE_CHECKING:
-    from unstuck.compose.drafting import Draft, Drafting
+    from unstuck.app.draft import Draft, Drafting
     from unstuck.engine.stops import Stopper
     from unstuck.plans.review import Proposal
 WAITS_FOR_A_PERSON = 3
@@ -44,13 +44,13 @@ def plan(
     path: Path, *, plan_format: str | None, repair: bool, agent: str | None, yes: bool, as_json: bool
 ) -> int | None:
     """Read and check PLAN: its tasks in batches, their checks, and what looks odd. Nothing is started."""
-    from unstuck.compose import terms
-    from unstuck.compose.terms import read_plan
+    from unstuck.app import settings
+    from unstuck.app.settings import read_plan
 
     if repair:
         return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
     document = read_plan(path, plan_format=plan_format)
-    found, gates = check(document), terms.gates(Path.cwd(), document.gates)
+    found, gates = check(document), settings.gates(Path.cwd(), document.gates)
     if as_json:
         say(json.dumps(_plan_object(document, gates, found)))
     if found:
@@ -97,7 +97,7 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     Every check it proposes is listed for your yes, then run on HEAD, where it must be red, or be called a guard. What is
     wrong is handed back, in three rounds at most. Exit code 3: the plan is written, and its checks wait for your yes.
     """
-    from unstuck.compose.drafting import difference, keep_patch, marked_text, put_plan
+    from unstuck.app.draft import difference, keep_patch, marked_text, put_plan
 
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
@@ -134,7 +134,7 @@ def _at_terminal() -> bool:
 
 def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bool, as_json: bool) -> int:
     """Let an agent mend a plan; a person sees the change before it replaces the file."""
-    from unstuck.compose.drafting import difference, existing_plan, keep_patch, put_plan
+    from unstuck.app.draft import difference, existing_plan, keep_patch, put_plan
 
     there = existing_plan(path, plan_format)
     if there.sound:
@@ -157,7 +157,7 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
 
 
 def _drafting(output: Path, plan_format: str, agent: str | None, stopper: "Stopper", *, yes: bool) -> "Drafting":
-    from unstuck.compose.drafting import Drafting, place_of
+    from unstuck.app.draft import Drafting, place_of
 
     cwd = Path.cwd()
     return Drafting(
@@ -173,7 +173,7 @@ def _drafting(output: Path, plan_format: str, agent: str | None, stopper: "Stopp
 
 def _wanted(goal: str) -> str:
     """Return the goal: what stands in a file of that name, on standard input, or the words themselves."""
-    from unstuck.compose.drafting import goal_in
+    from unstuck.app.draft import goal_in
 
     found = sys.stdin.read() if goal == "-" else goal_in(goal)
     text = goal if found is None else found
@@ -222,12 +222,12 @@ def _refused(made: "Draft", kept: Path, *, as_json: bool) -> int:
 
 
 def _tell_draft(made: "Draft", path: str, *, as_json: bool) -> None:
-    from unstuck.compose import terms
+    from unstuck.app import settings
 
     if as_json:
         say(json.dumps(_draft_object(made, path)))
         return
-    say(plan_lines(made.plan, terms.gates(Path.cwd(), made.plan.gates)))
+    say(plan_lines(made.plan, settings.gates(Path.cwd(), made.plan.gates)))
     if made.proofs:
         say(f"\nProof, on HEAD (round {made.rounds}):" if made.rounds else "\nProof, on HEAD:")
     for proof in made.proofs:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.shell_completion import get_completion_class
 
+from unstuck.app.config_file import meanings
 from unstuck.cli import COMPLETE, json_option, say
 from unstuck.cli.fitting import cut
-from unstuck.config_file import meanings
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
 
 if TYPE_CHECKING:
-    from unstuck.compose.terms import Setting
+    from unstuck.app.settings import Setting
 
 Shell = Literal["bash", "zsh", "fish"]
 TITLE_CHARS = 60
@@ -63,13 +63,13 @@ def _named(name: str, known: dict[str, str], noun: str) -> str:
 @json_option
 def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     """Print every key with its value, where that comes from, and its default; with KEY also what it means."""
-    from unstuck.compose import terms
-    from unstuck.compose.terms import DEFAULT, config_schema
+    from unstuck.app import settings
+    from unstuck.app.settings import DEFAULT, config_schema
 
     if schema:
         say(json.dumps(config_schema(), indent=2))
         return
-    settings, refused = terms.settings(Path.cwd())
+    settings, refused = settings.settings(Path.cwd())
     found = [one for one in settings if key is None or f"{one.key}.".startswith(f"{key}.")]
     if refused is not None and (as_json or not found):
         raise refused

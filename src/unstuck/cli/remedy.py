@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unstuck.app.remedy_plan import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
 from unstuck.cli import say
 from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
-from unstuck.compose.remedying import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.errors import BadUsage
 from unstuck.model.text import counted, one_line
@@ -145,7 +145,7 @@ def _schema(text: str | None, what: str = "schema") -> Any:
 
 
 def _run(planner: RemedyPlanner, plan: Plan, found: Diagnosis, allow: Risk | None, *, as_object: bool) -> int:
-    from unstuck.compose.remedy_runs import practise, result_json
+    from unstuck.app.remedy_runs import practise, result_json
 
     walked, noted = practise(planner, plan, found, allow)
     question = plan.strategies[-1].steps[0].step.action
@@ -274,14 +274,14 @@ def experience(  # the options of one command
     cost: float,
 ) -> None:
     """Show what remedies and agents taught in this repository: tries, successes, and what follows from them."""
-    from unstuck.compose.learned import (
+    from unstuck.app.experience_table import (
         experience_lines,
         experience_rows,
         export_experience,
         forget_experience,
         import_experience,
     )
-    from unstuck.compose.remedy_runs import report
+    from unstuck.app.remedy_runs import report
 
     if sum(map(bool, (export_to, import_from, reset, strategy))) > 1:
         raise BadUsage("--export, --import, --reset and --report exclude one another.", hint="Give one of them.")

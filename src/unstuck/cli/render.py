@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unstuck.app.inspect import Used, View
 from unstuck.cli import say
 from unstuck.cli.fitting import (
     COMMAND,
@@ -27,7 +28,6 @@ from unstuck.cli.fitting import (
     span,
     width,
 )
-from unstuck.compose.looking import Used, View
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState
 from unstuck.model.event import Classified, Entry, SessionStarted
@@ -38,7 +38,7 @@ from unstuck.report.questions import adds, question
 from unstuck.report.summaries import WORDS, Row, Summary, lineage_text, vouched
 
 if TYPE_CHECKING:
-    from unstuck.compose.runs import Watcher
+    from unstuck.app.services import Watcher
 
 MARKS = {
     "complete": ("✔", "green"),
@@ -199,7 +199,7 @@ class Lines(AbstractContextManager["Lines"]):
 
     @property
     def watcher(self) -> "Watcher":  # who only looks at a run loads none
-        from unstuck.compose.runs import Watcher
+        from unstuck.app.services import Watcher
 
         return Watcher() if self._quiet else Watcher(entry=self._entry)
 

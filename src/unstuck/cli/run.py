@@ -31,7 +31,7 @@ from unstuck.model.event import Entry, Options, RunResumed
 from unstuck.report.summaries import Summary, run_object
 
 if TYPE_CHECKING:
-    from unstuck.compose.runs import Run, Watcher
+    from unstuck.app.services import Run, Watcher
 
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
@@ -144,7 +144,7 @@ def run(
     fresh: bool, accept_plan_change: bool, as_json: bool, quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Run PLAN, a file or a spec folder, or go on with its unfinished run."""
-    from unstuck.compose.opening import open_run
+    from unstuck.app.open_run import open_run
 
     if resume and fresh:
         raise click.UsageError("--resume and --fresh exclude each other.")
@@ -193,10 +193,10 @@ def go(
     quiet: bool, **wanted: Any,
 ) -> int:  # fmt: skip
     """Reach GOAL: one task without a plan file. The repository's gates decide whether it is done, and every --check."""
-    from unstuck.compose.opening import open_goal
-    from unstuck.compose.proving import try_what_fits
-    from unstuck.compose.runs import Watcher
-    from unstuck.compose.terms import gates
+    from unstuck.app.init import try_what_fits
+    from unstuck.app.open_run import open_goal
+    from unstuck.app.services import Watcher
+    from unstuck.app.settings import gates
 
     if not all(check.strip() for check in checks):
         raise click.UsageError("--check needs a command.")
@@ -229,7 +229,7 @@ def go(
 @shown
 def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet: bool) -> int:
     """Go on with the latest run, or the one named. Stuck tasks may be tried as often again."""
-    from unstuck.compose.opening import reopen_run
+    from unstuck.app.open_run import reopen_run
 
     with _progress(quiet=quiet) as progress:
         opened = reopen_run(run_id, watcher=progress.watcher, budget_usd=budget_usd)
@@ -242,7 +242,7 @@ def resume(run_id: str | None, *, budget_usd: float | None, as_json: bool, quiet
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the scratch repository there.")
 def demo(keep: Path | None) -> int:
     """See the whole story: a scratch repository, a real plan, and a scripted agent that fails as real ones do."""
-    from unstuck.compose.opening import open_run
+    from unstuck.app.open_run import open_run
 
     with _scratch(keep) as root:
         say(OPENING.format(root=root), err=True)
@@ -350,7 +350,7 @@ def _closing(root: Path, *, kept: bool) -> str:
 
 
 def _made(root: Path) -> Path:
-    from unstuck.compose.proving import begin_repository, require_git
+    from unstuck.app.init import begin_repository, require_git
 
     require_git()
     try:

@@ -20,7 +20,7 @@ SIGNS = {True: "logged in", False: "no sign of a login", None: "login unknown"}
 @click.option("--no-run", is_flag=True, help="Write what fits without setting anything up or running it.")
 def init(*, force: bool, no_run: bool) -> None:
     """Write unstuck.toml: the set-up and the checks that fit this repository, each run on HEAD in a slot of its own."""
-    from unstuck.compose.proving import write_first_config
+    from unstuck.app.init import write_first_config
 
     seen = None if no_run else show_step
     with ending_on_interrupt() as stopper:
@@ -37,7 +37,7 @@ def init(*, force: bool, no_run: bool) -> None:
 @click.option("--no-run", is_flag=True, help="Set no slot up to look where the checks run.")
 def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
-    from unstuck.compose.doctor import examine
+    from unstuck.app.doctor import examine
 
     with ending_on_interrupt() as stopper:
         findings = examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
@@ -57,7 +57,7 @@ def doctor(*, as_json: bool, no_run: bool) -> int:
 @click.pass_context
 def agents(ctx: click.Context, *, as_json: bool) -> None:
     """List the coding agents that unstuck knows: found on PATH, version, signs of a login."""
-    from unstuck.compose.proving import known_agents
+    from unstuck.app.init import known_agents
 
     if ctx.invoked_subcommand is not None:
         return
@@ -81,7 +81,7 @@ def agents(ctx: click.Context, *, as_json: bool) -> None:
 @json_option
 def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, as_json: bool) -> None:
     """Say how a recorded session of agent NAME ended: FILE is what it printed on stdout."""
-    from unstuck.compose.proving import read_session
+    from unstuck.app.init import read_session
 
     told = read_session(Path.cwd(), name, file, stderr, exit_code)
     if as_json:
@@ -101,7 +101,7 @@ def read(name: str, file: Path, *, stderr: Path | None, exit_code: int | None, a
 @json_option
 def check(name: str, *, as_json: bool) -> int:
     """Let agent NAME do one small task in a scratch repository; exit code 1 if it did not. It costs what the agent costs."""
-    from unstuck.compose.proving import check_agent
+    from unstuck.app.init import check_agent
 
     found = check_agent(Path.cwd(), name)
     if as_json:

@@ -39,7 +39,7 @@ def verify(
 
     Exit code 0: everything holds. 1: something fails or is refused. 3: nobody can tell, a person is asked.
     """
-    from unstuck.compose.by_hand import verify_by_hand, write_findings
+    from unstuck.app.verify_command import verify_by_hand, write_findings
 
     with ending_on_interrupt() as stopper:
         done = verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unstuck.app.state_folder import show_store
 from unstuck.compat.phase_file import PHASE_STATUS, config, phase
 from unstuck.compat.smart_ralph import SpecFolder, set_aside
-from unstuck.files.storing import show_store
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
 from unstuck.model.event import Entry, Verb

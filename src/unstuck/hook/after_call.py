@@ -112,7 +112,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
 def _plan(heard: Heard, found: "Diagnosis") -> "tuple[Plan, tuple[Strategy, ...]]":
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
-    from unstuck.compose.remedying import make_call, open_remedies  # noqa: PLC0415  # only after a failure
+    from unstuck.app.remedy_plan import make_call, open_remedies  # noqa: PLC0415  # only after a failure
 
     planner = open_remedies(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
     call = make_call(found.evidence, args={} if heard.command else heard.args)
@@ -139,7 +139,7 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
         if done and (not worked or max(done) == len(steps)):
             from pathlib import Path  # noqa: PLC0415  # not for a success
 
-            from unstuck.compose.remedy_runs import keep_lesson  # noqa: PLC0415  # only where something was learned
+            from unstuck.app.remedy_runs import keep_lesson  # noqa: PLC0415  # only where something was learned
             from unstuck.remedies.learning import Lesson  # noqa: PLC0415  # as above
 
             lesson = Lesson(

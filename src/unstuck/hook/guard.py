@@ -290,7 +290,7 @@ def configured(root: Path) -> "Config | None":
     """Return the configuration; where it says nothing that a hook asks for, nothing heavy is loaded."""
     if not concerned(str(root)):
         return None
-    from unstuck.config_file import read_config  # noqa: PLC0415  # only with such a configuration
+    from unstuck.app.config_file import read_config  # noqa: PLC0415  # only with such a configuration
 
     return read_config(root)
 

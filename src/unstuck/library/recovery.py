@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unstuck.compose.remedying import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
+from unstuck.app.remedy_plan import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
 from unstuck.diagnosis.classifying import failed_call
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis

@@ -13,9 +13,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from unstuck import __version__
-from unstuck.compose.looking import look
-from unstuck.compose.remedy_runs import hide_ours
-from unstuck.compose.remedying import judged, make_call
+from unstuck.app.inspect import look
+from unstuck.app.remedy_plan import judged, make_call
+from unstuck.app.remedy_runs import hide_ours
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import as_json, open_rulebook
 from unstuck.library.recovery import Recovery

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.learned import experience_rows
-from unstuck.compose.looking import Follower, View, brief_of, changed, tools_used
-from unstuck.compose.opening import reopen_run
-from unstuck.compose.working import fleet_of
-from unstuck.config_file import readable_config
+from unstuck.app.config_file import readable_config
+from unstuck.app.experience_table import experience_rows
+from unstuck.app.inspect import Follower, View, brief_of, changed, tools_used
+from unstuck.app.open_run import reopen_run
+from unstuck.app.worker_setup import fleet_of
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Verb
 from unstuck.model.text import iso

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.looking import View
+from unstuck.app.inspect import View
 from unstuck.model.errors import BadUsage
 from unstuck.web.hub import Hub
 from unstuck.web.overview import clean

@@ -12,11 +12,11 @@ from pathlib import Path
 from unstuck.agents.manifests import manifest
 from unstuck.agents.output_formats import read_files
 from unstuck.agents.output_streams import gist
-from unstuck.compose.stores import open_to_look
-from unstuck.config_file import read_config, readable_config
+from unstuck.app.config_file import read_config, readable_config
+from unstuck.app.journal_location import open_to_look
+from unstuck.app.state_folder import claimed
 from unstuck.engine.context import Layout
 from unstuck.engine.resume import unfinished
-from unstuck.files.storing import claimed
 from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
 from unstuck.git.repository import Repository, find, slots_folder

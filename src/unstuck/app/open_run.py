@@ -8,12 +8,12 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+from unstuck.app.config_file import read_config, readable_config
+from unstuck.app.inspect import look
+from unstuck.app.journal_location import with_last_store, with_store
+from unstuck.app.services import Run, Watcher
+from unstuck.app.settings import resolved
 from unstuck.compat.smart_ralph import RECOVERY, asked_by
-from unstuck.compose.looking import look
-from unstuck.compose.runs import Run, Watcher
-from unstuck.compose.stores import with_last_store, with_store
-from unstuck.compose.terms import resolved
-from unstuck.config_file import read_config, readable_config
 from unstuck.git.repository import Repository, find
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Store

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING
 from unstuck.agents.agent_set import agent
 from unstuck.agents.assignment import Agent
 from unstuck.agents.manifests import agents_on_path
-from unstuck.compose.by_hand import Nowhere, bare_kit
-from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.stores import last_store, project_of, require_fleet
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
+from unstuck.app.journal_location import last_store, project_of, require_fleet
+from unstuck.app.services import refuse_inside_an_agent
+from unstuck.app.verify_command import Nowhere, bare_kit
 from unstuck.engine.context import Kit, timed
 from unstuck.engine.recorder import Recorder
 from unstuck.git.command import Git

@@ -12,14 +12,15 @@ from pathlib import Path, PurePath
 
 from unstuck.agents.agent_set import Crew, first_found, gather
 from unstuck.agents.assignment import Agent
+from unstuck.app.config_file import NAME as CONFIG_NAME
+from unstuck.app.experience_table import known_experience, ordered, who_begins
+from unstuck.app.journal_location import open_for_run, remember_store, staffed
+from unstuck.app.remedy_runs import Relief
+from unstuck.app.settings import fence_of, gates_of, note_found, policy_of, without_fence
+from unstuck.app.state_folder import begin_anew, claimed, journal_path, show_store
 from unstuck.compat.autobuild import Adopted, adopt, inherited
 from unstuck.compat.notices import not_runnable
 from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
-from unstuck.compose.learned import known_experience, ordered, who_begins
-from unstuck.compose.remedy_runs import Relief
-from unstuck.compose.stores import open_for_run, remember_store, staffed
-from unstuck.compose.terms import fence_of, gates_of, note_found, policy_of, without_fence
-from unstuck.config_file import NAME as CONFIG_NAME
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.context import Kit, Layout, timed
@@ -30,7 +31,6 @@ from unstuck.engine.requests import nobodys_word
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stops import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.files.storing import begin_anew, claimed, journal_path, show_store
 from unstuck.git.merge_back import Homecoming
 from unstuck.git.repository import Meanwhile, Repository, slots_folder
 from unstuck.git.shared_objects import Lender

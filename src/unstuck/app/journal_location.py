@@ -5,8 +5,8 @@ from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from unstuck.config_file import readable_config
-from unstuck.files.storing import journal_path
+from unstuck.app.config_file import readable_config
+from unstuck.app.state_folder import journal_path
 from unstuck.git.repository import Repository
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
 from unstuck.journal.store import Store

@@ -15,15 +15,15 @@ from typing import Literal
 
 from unstuck.agents.agent_set import agent, without_login
 from unstuck.agents.manifests import agents_on_path
-from unstuck.compose.by_hand import first_checking_slot, kit_aside
-from unstuck.compose.stores import open_to_look
-from unstuck.compose.terms import fenced
-from unstuck.compose.working import fleet_of
-from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.config_file import has_config, read_config
+from unstuck.app.config_file import NAME as CONFIG_NAME
+from unstuck.app.config_file import has_config, read_config
+from unstuck.app.journal_location import open_to_look
+from unstuck.app.settings import fenced
+from unstuck.app.state_folder import journal_path
+from unstuck.app.verify_command import first_checking_slot, kit_aside
+from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.context import Kit
 from unstuck.engine.stops import Interrupted, Stopper
-from unstuck.files.storing import journal_path
 from unstuck.git.command import git_processes
 from unstuck.git.pruning import BRANCHES, SNAPSHOTS
 from unstuck.git.repository import Repository, find, slots_folder

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unstuck.agents.agent_set import agent
-from unstuck.compose.looking import look
-from unstuck.compose.opening import GoalFile, plan_of
-from unstuck.compose.runs import refuse_inside_an_agent, room_beside, workspace_of
-from unstuck.compose.stores import has_runs, open_for_run, with_last_store
-from unstuck.compose.terms import fence_of, gates_of
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
+from unstuck.app.inspect import look
+from unstuck.app.journal_location import has_runs, open_for_run, with_last_store
+from unstuck.app.open_run import GoalFile, plan_of
+from unstuck.app.services import refuse_inside_an_agent, room_beside, workspace_of
+from unstuck.app.settings import fence_of, gates_of
+from unstuck.app.state_folder import claimed
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.context import Kit, Layout, timed
 from unstuck.engine.local_dispatcher import Here
 from unstuck.engine.recorder import Recorder
 from unstuck.engine.stops import Interrupted, Stopper
-from unstuck.files.storing import claimed
 from unstuck.git.repository import Repository, find
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState

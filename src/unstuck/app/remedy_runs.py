@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.remedying import RemedyPlanner, make_call, open_remedies, read_preferences
+from unstuck.app.remedy_plan import RemedyPlanner, make_call, open_remedies, read_preferences
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rulebook import open_rulebook

@@ -13,12 +13,12 @@ from typing import Any
 
 from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
 from unstuck.agents.output_formats import as_json, read_files
+from unstuck.app.config_file import NAME as CONFIG_NAME
+from unstuck.app.config_file import found_file, has_config
+from unstuck.app.services import Run, Watcher, refuse_inside_an_agent
+from unstuck.app.settings import config_here, resolved, works_inside
+from unstuck.app.verify_command import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compat.smart_ralph import asked_by
-from unstuck.compose.by_hand import first_checking_slot, kit_aside, told_as_errors
-from unstuck.compose.runs import Run, Watcher, refuse_inside_an_agent
-from unstuck.compose.terms import config_here, resolved, works_inside
-from unstuck.config_file import NAME as CONFIG_NAME
-from unstuck.config_file import found_file, has_config
 from unstuck.engine.stops import Stopper
 from unstuck.git.repository import Repository, find
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unstuck.agents.agent_set import first_found, no_agent
-from unstuck.compose.by_hand import free_slot, kit_aside, told_as_errors
-from unstuck.compose.runs import refuse_inside_an_agent
-from unstuck.compose.terms import gates_of
-from unstuck.config_file import read_config
+from unstuck.app.config_file import read_config
+from unstuck.app.services import refuse_inside_an_agent
+from unstuck.app.settings import gates_of
+from unstuck.app.verify_command import free_slot, kit_aside, told_as_errors
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.engine.context import Kit, timed
 from unstuck.engine.local_dispatcher import Here

@@ -120,7 +120,7 @@ class RemedyPlanner(NamedTuple):
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":
         """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
-        from unstuck.compose.terms import fence_here  # only to run
+        from unstuck.app.settings import fence_here  # only to run
         from unstuck.diagnosis.rulebook import open_rulebook
         from unstuck.remedies.performing import LocalToolbox, walk
 
@@ -232,7 +232,7 @@ def read_preferences(root: Path) -> "Preferences":
 
     if not any(_mentions(root / name) for name in CONFIG_FILES):
         return Preferences()
-    from unstuck.config_file import read_config  # only with a configuration
+    from unstuck.app.config_file import read_config  # only with a configuration
 
     config = read_config(root).remedies
     return Preferences(**{name: getattr(config, name) for name in Preferences._fields})

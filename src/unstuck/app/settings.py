@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck.config_file import has_config, meanings, read_config, readable_config
+from unstuck.app.config_file import has_config, meanings, read_config, readable_config
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.model.config import GATE_TIMEOUTS, Config
 from unstuck.model.errors import BadUsage, Unavailable, UnstuckError

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.compose.remedying import open_remedies
-from unstuck.compose.stores import open_to_look
+from unstuck.app.journal_location import open_to_look
+from unstuck.app.remedy_plan import open_remedies
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.journal.run_state import fold
 from unstuck.journal.store import Store
