@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.report import Report, Target
 from unstuck.hook.entry import respond
-from unstuck.hook.heard import hear
+from unstuck.hook.hook_input import hear
 
 REPEATS, CALLS, BLOCK = 40, 10_000, 1_000
 BARE = "python -c pass"

@@ -42,7 +42,12 @@ LOADED = (
         "unstuck.engine.local_dispatcher",
         "unstuck.engine.supervise",
     ),
-    *("unstuck.listeners.attempt_figures", "unstuck.process.sandbox", "unstuck.cli.run", "unstuck.cli.look"),
+    *(
+        "unstuck.listeners.attempt_figures",
+        "unstuck.process.sandbox",
+        "unstuck.cli.run_commands",
+        "unstuck.cli.inspect_commands",
+    ),
 )
 PLAN = "- [ ] 1.1 One\n  - **Verify**: `python3 -m pytest -q`\n- [ ] 1.2 Two\n  - **Verify**: `test -f two`\n"
 

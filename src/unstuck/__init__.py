@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from unstuck.app.remedy_runs import report
     from unstuck.app.settings import read_plan
     from unstuck.diagnosis.rulebook import diagnose
-    from unstuck.library.counsel import Advice, Attempt
+    from unstuck.library.advice import Advice, Attempt
     from unstuck.library.recovery import Recovery
 
 __version__ = "0.1.0"
@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 HOME = {
-    "Advice": "unstuck.library.counsel",
-    "Attempt": "unstuck.library.counsel",
+    "Advice": "unstuck.library.advice",
+    "Attempt": "unstuck.library.advice",
     "Recovery": "unstuck.library.recovery",
     "diagnose": "unstuck.diagnosis.rulebook",
     "open_run": "unstuck.app.open_run",

@@ -29,7 +29,7 @@ SPEAKING = (
 
 ASKING = """
 import os, sys
-import unstuck.cli.look, unstuck.cli.operating, unstuck.cli.run, unstuck.app.inspect, unstuck.app.open_run
+import unstuck.cli.inspect_commands, unstuck.cli.request_commands, unstuck.cli.run_commands, unstuck.app.inspect, unstuck.app.open_run
 from unstuck.cli import run_cli
 os.chdir(sys.argv[1])
 children = []

@@ -15,7 +15,7 @@ from tests.patience import wait_until
 
 import unstuck
 from unstuck.cli import commands
-from unstuck.cli.fitting import span
+from unstuck.cli.terminal_text import span
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -2,8 +2,8 @@
 
 import pytest
 
-from unstuck.cli.fitting import columns
-from unstuck.cli.render import halt_summary
+from unstuck.cli.run_text import halt_summary
+from unstuck.cli.terminal_text import columns
 
 COMMAND = "unstuck run docs/feature-plan.md --commit auto --resume"
 HALTED = f"""\

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from unstuck.cli import cli, commands
-from unstuck.cli.reference import ALIKE
+from unstuck.cli.reference_commands import ALIKE
 from unstuck.shipped import HERE, pages, shipped_in
 
 if TYPE_CHECKING:

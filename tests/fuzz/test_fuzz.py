@@ -16,7 +16,7 @@ from tests.project import Project
 
 from unstuck.engine.projections import Projections
 from unstuck.hook.entry import respond
-from unstuck.hook.heard import MOMENTS, hear
+from unstuck.hook.hook_input import MOMENTS, hear
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.plans.plan_file import open_plan
 

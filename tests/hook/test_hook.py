@@ -12,7 +12,7 @@ import pytest
 
 from unstuck.app.remedy_plan import open_remedies
 from unstuck.hook.entry import respond
-from unstuck.hook.heard import hear
+from unstuck.hook.hook_input import hear
 from unstuck.hook.memory import state_folder
 
 SOURCE = Path(__file__).parents[2] / "src"

@@ -3,8 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
-from unstuck.hook.circles import Memory, Proposed, digest, failure_of, nudge, repeated, same_failure, undone
-from unstuck.hook.heard import Heard
+from unstuck.hook.hook_input import Heard
+from unstuck.hook.session_loops import Memory, Proposed, digest, failure_of, nudge, repeated, same_failure, undone
 from unstuck.model.text import one_line
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from unstuck.hook.heard import MOMENTS, Heard, context, hear, refusal
+from unstuck.hook.hook_input import MOMENTS, Heard, context, hear, refusal
 
 LARGEST = 1 << 26
 USAGE = 64
@@ -39,7 +39,7 @@ def respond(heard: Heard) -> dict[str, Any]:
 
     with remembered(heard.agent, heard.session) as memory:
         if not memory.head:
-            from unstuck.hook.heads import head_of  # noqa: PLC0415  # once in a session
+            from unstuck.hook.workspace_head import head_of  # noqa: PLC0415  # once in a session
 
             memory.head = head_of(heard.cwd)
         if heard.moment == "prompt" or (heard.prompt and heard.prompt != memory.prompt):
@@ -47,7 +47,7 @@ def respond(heard: Heard) -> dict[str, Any]:
         if heard.moment == "prompt":
             return {}
         if heard.moment == "stop":
-            from unstuck.hook.ending import objection  # noqa: PLC0415  # only at the end
+            from unstuck.hook.before_stop import objection  # noqa: PLC0415  # only at the end
 
             if words := objection(heard, memory):
                 memory.refused += 1
@@ -61,7 +61,7 @@ def respond(heard: Heard) -> dict[str, Any]:
 
 def _before(heard: Heard) -> dict[str, Any]:
     if not any(word in heard.command for word in RISKY):
-        from unstuck.hook.heads import concerned, root_of  # noqa: PLC0415  # only for edits and commands
+        from unstuck.hook.workspace_head import concerned, root_of  # noqa: PLC0415  # only for edits and commands
 
         if not ((heard.path or heard.command) and concerned(root_of(heard.cwd))):
             return {}

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from unstuck.hook.heads import concerned, root_of
-from unstuck.hook.heard import Heard
+from unstuck.hook.hook_input import Heard
+from unstuck.hook.workspace_head import concerned, root_of
 from unstuck.model.text import one_line
 from unstuck.toolchain.shell import parts, unwrapped, words
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from unstuck.hook import jsonc
-from unstuck.hook.heads import root_of
+from unstuck.hook.workspace_head import root_of
 from unstuck.model.errors import BadUsage, CannotWrite, unwritable
 from unstuck.shipped import shipped, shipped_toml
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from unstuck.hook.circles import Memory
+from unstuck.hook.session_loops import Memory
 
 LARGEST = 1 << 18
 DAYS_KEPT = 7

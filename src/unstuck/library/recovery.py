@@ -21,7 +21,7 @@ from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
-from unstuck.library.counsel import Advice, Attempt, Past, advice, past
+from unstuck.library.advice import Advice, Attempt, Past, advice, past
 from unstuck.model.action import Accept, Escalate, Fix
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.model.event import (

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.shipped import shipped
-from unstuck.web.admission import Admission
+from unstuck.web.access import Admission
 from unstuck.web.hub import TICK_SECONDS, Hub, refusal
 from unstuck.web.page import ENTRY, PARTS, POLICY, served_page
 

@@ -15,8 +15,8 @@ from unstuck.app.worker_setup import fleet_of
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Verb
 from unstuck.model.text import iso
-from unstuck.web.followed import Followed
 from unstuck.web.overview import clean
+from unstuck.web.run_feed import Followed
 from unstuck.web.task_story import task_story
 
 TICK_SECONDS = 0.25

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span
+from unstuck.cli.terminal_text import ending_on_interrupt, first_few, plain, show_step, span
 from unstuck.compat.phase_file import check_object
 from unstuck.model.verdict import CheckResult, Verdict
 

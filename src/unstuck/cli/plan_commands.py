@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import columns, cut, ending_on_interrupt, patch_line, plain
+from unstuck.cli.terminal_text import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.model.errors import BadUsage, InvalidPlan
 from unstuck.model.plan import Plan, Problem, Task, check, execution
 from unstuck.model.text import counted
@@ -122,7 +122,7 @@ def _started(plan: Path, agent: str | None) -> int:
     """Run the plan, if a person at a terminal wants that now."""
     if not (_at_terminal() and click.confirm("Start it now?", err=True)):
         return 0
-    from unstuck.cli.run import run  # only for a yes
+    from unstuck.cli.run_commands import run  # only for a yes
 
     code: int = click.get_current_context().invoke(run, plan=plan, agents=(agent,) if agent else ())
     return code

@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 
 from unstuck.app.config_file import meanings
 from unstuck.cli import COMPLETE, json_option, say
-from unstuck.cli.fitting import cut
+from unstuck.cli.terminal_text import cut
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.shipped import pages, shipped_in
 

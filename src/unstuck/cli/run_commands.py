@@ -20,9 +20,9 @@ import click
 from click.core import ParameterSource
 
 from unstuck.cli import say, together
-from unstuck.cli.fitting import ending_on_interrupt, first_few, plain, show_step, span, to_width
-from unstuck.cli.planning import concern
-from unstuck.cli.render import Lines, summary
+from unstuck.cli.plan_commands import concern
+from unstuck.cli.run_text import Lines, summary
+from unstuck.cli.terminal_text import ending_on_interrupt, first_few, plain, show_step, span, to_width
 from unstuck.compat.notices import fresh_start
 from unstuck.compat.smart_ralph import RECOVERY
 from unstuck.journal.run_state import RunState
@@ -275,7 +275,7 @@ def _telling_what_is_not_taken(asked: Options, progress: Lines) -> "Watcher":
 def _progress(*, quiet: bool) -> Lines:
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return Lines(quiet=quiet)
-    from unstuck.cli.board import Board  # rich is heavy
+    from unstuck.cli.terminal_board import Board  # rich is heavy
 
     return Board()
 

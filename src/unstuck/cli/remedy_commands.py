@@ -12,7 +12,7 @@ import click
 
 from unstuck.app.remedy_plan import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
 from unstuck.cli import say
-from unstuck.cli.diagnose import Given, answers, evidence_options, opened, read_evidence, read_output
+from unstuck.cli.diagnose_command import Given, answers, evidence_options, opened, read_evidence, read_output
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.errors import BadUsage
 from unstuck.model.text import counted, one_line

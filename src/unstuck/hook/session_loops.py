@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from unstuck.hook.heard import Heard
+from unstuck.hook.hook_input import Heard
 from unstuck.model.text import one_line
 
 CALLS, FAILURES, FILES, STATES, TOLD, OPEN = 12, 8, 20, 8, 50, 10

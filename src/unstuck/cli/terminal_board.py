@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unstuck.app.services import Watcher
-from unstuck.cli.fitting import cut, cut_agent, price, span
-from unstuck.cli.render import MARKS, Lines, entry_line, story, tells
+from unstuck.cli.run_text import MARKS, Lines, entry_line, story, tells
+from unstuck.cli.terminal_text import cut, cut_agent, price, span
 from unstuck.compat.notices import told
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from unstuck.cli import json_option, say
-from unstuck.cli.fitting import ending_on_interrupt, plain, show_step
+from unstuck.cli.terminal_text import ending_on_interrupt, plain, show_step
 from unstuck.model.text import one_line
 
 MARKS = {"ok": ("✔", "green"), "note": ("!", "yellow"), "bad": ("✘", "red")}

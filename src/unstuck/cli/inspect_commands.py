@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unstuck.cli import json_option, render, run_option, say
-from unstuck.cli.fitting import fitted, patch_line, plain, span
+from unstuck.cli import json_option, run_option, run_text, say
+from unstuck.cli.terminal_text import fitted, patch_line, plain, span
 from unstuck.compat.phase_file import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
@@ -53,7 +53,7 @@ def status(*, watch: bool, run_id: str | None, as_json: bool) -> None:
 
 
 def _status_text(view: "View") -> str:
-    lines = [render.summary(view.summary)]
+    lines = [run_text.summary(view.summary)]
     if (owner := view.owner) is not None:
         since = span(time.time() - owner.since)
         lines.append(f"Supervisor: pid {owner.pid} on {owner.host.partition('/')[0]}, for {since}.")
@@ -102,7 +102,7 @@ def show(task: str, *, brief: bool, patch: bool, run_id: str | None, as_json: bo
     if as_json:
         say(json.dumps({"schema": 1, **phase(view.state, task)}))
         return
-    say(render.story(view, task, tools_used(view, task)))
+    say(run_text.story(view, task, tools_used(view, task)))
 
 
 @click.command()
@@ -139,7 +139,7 @@ def runs(*, as_json: bool) -> None:
         say(json.dumps({"schema": 1, "runs": [_run_object(view) for view in views]}))
         return
     for view in views:
-        say(render.run_line(view.summary, view.state, live=view.owner is not None))
+        say(run_text.run_line(view.summary, view.state, live=view.owner is not None))
 
 
 def _run_object(view: "View") -> dict[str, Any]:
@@ -167,7 +167,7 @@ def log(*, follow: bool, run_id: str | None, as_json: bool) -> None:
     from unstuck.app.inspect import entry_json
 
     for entry in _entries(run_id, follow=follow):
-        say(entry_json(entry) if as_json else render.entry_line(entry))
+        say(entry_json(entry) if as_json else run_text.entry_line(entry))
 
 
 def _entries(run_id: str | None, *, follow: bool) -> Iterator[Entry]:
@@ -340,7 +340,7 @@ def _profiles(named: str | None) -> dict[str, Policy]:
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:
     from unstuck.app.inspect import look
-    from unstuck.web.keeping import keep_page  # only who keeps a page waits for it
+    from unstuck.web.saved_page import keep_page  # only who keeps a page waits for it
 
     size = keep_page(Path.cwd(), look(Path.cwd(), run_id), page)
     say(f"Wrote {page}, {size / 1000:.0f} kB. It holds diffs and outputs: look before you send it.")

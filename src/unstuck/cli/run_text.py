@@ -14,7 +14,7 @@ import click
 
 from unstuck.app.inspect import Used, View
 from unstuck.cli import say
-from unstuck.cli.fitting import (
+from unstuck.cli.terminal_text import (
     COMMAND,
     TITLE_CHARS,
     clock,

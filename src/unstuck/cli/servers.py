@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from unstuck.cli import render, run_option, say
-from unstuck.cli.render import Lines
+from unstuck.cli import run_option, run_text, say
+from unstuck.cli.run_text import Lines
 from unstuck.hook.entry import answer_event
 from unstuck.hook.installing import AGENTS, Edit, carry_out, edits_to_install, edits_to_uninstall, wirings
 from unstuck.journal.run_state import RunState
@@ -38,7 +38,7 @@ whatever happens; what went wrong in it stands in ~/.local/state/unstuck/hook/ho
 def ui(*, port: int | None, host: str, token: str, open_browser: bool) -> None:
     """Serve the board: runs live in the browser, with buttons for what waits for you."""
     with _extra("ui", "The board"):
-        from unstuck.web.opened import serve_board  # it need not be there
+        from unstuck.web.server import serve_board  # it need not be there
     serve_board(
         Path.cwd(), host=host, port=port, token=token, open_browser=open_browser, say=lambda text: say(text, err=True)
     )
@@ -52,12 +52,12 @@ def board(*, run_id: str | None) -> None:
 
     view = look(Path.cwd(), run_id)
     if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        from unstuck.cli.board import Attached  # rich is heavy
+        from unstuck.cli.terminal_board import Attached  # rich is heavy
 
         Attached(Path.cwd(), view.run).watch()
     else:
         _follow_lines(view.run)
-    say(render.summary(look(Path.cwd(), view.run).summary))
+    say(run_text.summary(look(Path.cwd(), view.run).summary))
 
 
 def _follow_lines(run: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from unstuck.model.errors import BadUsage, Unavailable
-from unstuck.web.admission import KEY_CHARS, LOOPBACK, Admission, is_loopback
+from unstuck.web.access import KEY_CHARS, LOOPBACK, Admission, is_loopback
 from unstuck.web.app import application
 from unstuck.web.hub import Hub
 
