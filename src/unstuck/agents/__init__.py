@@ -1,1 +1,1 @@
-"""Coding agents: how they are called, what they print, and what they say of their work."""
+"""Agent manifests, how agents are called, and the output they print."""

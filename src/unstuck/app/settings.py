@@ -188,7 +188,7 @@ def policy_of(options: "Options", config: Config, asked: "Settings") -> "Policy"
 # --- every key of the configuration: its value, its default, where the value comes from --------------
 
 
-def settings(cwd: Path) -> tuple[tuple[Setting, ...], BadUsage | None]:
+def settings_in(cwd: Path) -> tuple[tuple[Setting, ...], BadUsage | None]:
     """Return every key of the configuration that holds here, without what is wrong, and that as a run would tell it."""
     found = readable_config(_root(cwd))
     config, content = found.config, found.content

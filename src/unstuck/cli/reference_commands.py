@@ -63,13 +63,12 @@ def _named(name: str, known: dict[str, str], noun: str) -> str:
 @json_option
 def config(key: str | None, *, schema: bool, as_json: bool) -> None:
     """Print every key with its value, where that comes from, and its default; with KEY also what it means."""
-    from unstuck.app import settings
-    from unstuck.app.settings import DEFAULT, config_schema
+    from unstuck.app.settings import DEFAULT, config_schema, settings_in
 
     if schema:
         say(json.dumps(config_schema(), indent=2))
         return
-    settings, refused = settings.settings(Path.cwd())
+    settings, refused = settings_in(Path.cwd())
     found = [one for one in settings if key is None or f"{one.key}.".startswith(f"{key}.")]
     if refused is not None and (as_json or not found):
         raise refused

@@ -1,0 +1,1 @@
+"""File formats and texts of Auto-Claude, smart-ralph, autobuild and forgekeeper."""

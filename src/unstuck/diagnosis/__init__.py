@@ -1,1 +1,1 @@
-"""What went wrong: kinds, evidence, rules, and the reading of outputs."""
+"""Classify what went wrong from exit codes and output."""

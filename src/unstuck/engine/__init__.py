@@ -1,0 +1,1 @@
+"""The engine of a run: stages, loop, pool, sessions, landing and resuming."""

@@ -1,1 +1,1 @@
-"""The same run over many machines: the journal on Postgres, jobs for workers, and the dispatcher that gives them out."""
+"""Runs over many machines: the shared journal, jobs and workers."""

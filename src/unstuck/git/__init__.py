@@ -1,1 +1,1 @@
-"""The user's repository, the slots of a run, snapshots, landing and the way home."""
+"""The user's repository, clones for agents, snapshots and landing."""

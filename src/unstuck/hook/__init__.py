@@ -1,1 +1,1 @@
-"""Inside the agent: what a hook tells it after a failing call, when it goes in circles, and before it stops or destroys."""
+"""Hook inside agents: advice after a failing call, guards before dangerous ones."""

@@ -1,1 +1,1 @@
-"""What happened: events, the fold over them, where they are stored, and the files that people read."""
+"""The event store and the state that is folded from its events."""

@@ -1,1 +1,1 @@
-"""The recovery manager for a loop of one's own: history, decisions, hints, reports and remedies without a supervisor."""
+"""The recovery manager for loops of other programs."""

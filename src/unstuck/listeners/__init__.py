@@ -1,1 +1,1 @@
-"""What is told to others as facts are recorded: messages for people, figures for files and for OpenTelemetry."""
+"""Tell others about recorded events: notifications, metrics, OpenTelemetry."""

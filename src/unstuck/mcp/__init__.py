@@ -1,1 +1,1 @@
-"""The recovery manager as tools for agents, over the Model Context Protocol."""
+"""Recovery tools for agents over the Model Context Protocol."""

@@ -1,1 +1,1 @@
-"""Plans as values, and the documents that they are read from and written to."""
+"""Plan formats: reading them, editing them and reviewing them."""

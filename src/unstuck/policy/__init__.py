@@ -1,0 +1,1 @@
+"""Choose the next action from the failure, the history and the profile."""

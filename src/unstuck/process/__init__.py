@@ -1,1 +1,1 @@
-"""Processes of which nothing is left, and our own files, time and owners."""
+"""Child processes, their logs, the sandbox and our own files on disk."""

@@ -1,1 +1,1 @@
-"""Ways out of failed tool calls: chains, situations, strategies, steps, and what they teach."""
+"""Recovery chains for failed tool calls: plan, steps and learning."""

@@ -147,7 +147,7 @@ def _scripts(around: Surroundings, situation: Situation, cwd: Path, root: Path) 
 
 
 def _port(around: Surroundings, _situation: Situation, _cwd: Path, _root: Path) -> Surroundings:
-    import socket  # noqa: PLC0415  # only for this category
+    import socket  # only for this category
 
     try:
         with socket.socket() as probe:
@@ -247,7 +247,7 @@ def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.git.command import git_processes, is_open  # noqa: PLC0415  # only for this category
+    from unstuck.git.command import git_processes, is_open  # only for this category
 
     named = reading.lock(situation)
     if not named:
@@ -294,7 +294,7 @@ def said(argv: list[str], cwd: Path) -> str:
 
 
 def _ran(argv: list[str], cwd: Path, given: bytes = b"") -> "subprocess.CompletedProcess[bytes] | None":
-    import subprocess  # noqa: PLC0415  # most failures need no process
+    import subprocess  # most failures need no process
 
     try:
         return subprocess.run(argv, cwd=cwd, input=given, capture_output=True, timeout=SECONDS, check=False)

@@ -1,0 +1,1 @@
+"""Turn values into text: briefs, questions, summaries."""

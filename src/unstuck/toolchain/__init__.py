@@ -1,0 +1,1 @@
+"""Shell text, what commands are for, and the stacks of a repository."""

@@ -1,1 +1,1 @@
-"""Whether the work holds: checks, verdicts, baselines, and the audit of what a change does to its judge."""
+"""Check the work in a clean checkout and give a verdict."""

@@ -1,1 +1,1 @@
-"""The face in the browser: a live board, and a page to keep."""
+"""The board in the browser and the page that can be saved."""

@@ -1,0 +1,1 @@
+"""Readers of the output of test runners, linters and compilers."""

@@ -1,0 +1,1 @@
+"""Strategies of the recovery chains, by the kind of failure."""

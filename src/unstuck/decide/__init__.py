@@ -1,1 +1,0 @@
-"""What to do next: policies, histories, circles, fix tasks and experience."""

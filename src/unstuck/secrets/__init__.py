@@ -1,1 +1,0 @@
-"""What secrets look like, and what is left of a text without them."""

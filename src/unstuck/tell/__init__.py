@@ -1,1 +1,0 @@
-"""Values to text: briefs, reports, questions and the lines of events."""

@@ -1,1 +1,0 @@
-"""What is known of tools: command lines, stacks, detection, and the doctor."""
