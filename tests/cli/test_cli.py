@@ -340,7 +340,7 @@ def test_a_plan_is_read_without_loading_a_run(project: "Project") -> None:
     project.file("tasks.md", "- [ ] 1.1 Do it\n  - **Verify**: `test -f x`\n")
     code = (
         "import sys; from unstuck.cli import run_cli; run_cli(['plan', 'tasks.md', '--json']);"
-        "print([name for name in sys.modules if name.startswith(('unstuck.line.', 'unstuck.verify.', 'unstuck.journal.', 'unstuck.state.', 'unstuck.kit.'))])"
+        "print([name for name in sys.modules if name.startswith(('unstuck.engine.', 'unstuck.verify.', 'unstuck.journal.'))])"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1] == "[]"

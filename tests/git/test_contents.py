@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.git import contents
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.model.changes import Change
 
 ODD = ("-dash", "new\nline", "a:b", "über.py", os.fsdecode(b"caf\xe9.txt"), "'quote\".py")

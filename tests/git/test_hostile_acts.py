@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.git.opening import workspace
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.workspace import GitWorkspace
 from unstuck.process.command import Command
 from unstuck.process.sandbox import Bubblewrap, Fence, NoFence, trouble

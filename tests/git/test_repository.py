@@ -12,7 +12,7 @@ from tests.git.opening import workspace
 
 from unstuck.app.state_folder import begin_anew, journal_path
 from unstuck.git import repository
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.repository import Identity, find, slots_folder
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.model.errors import BadUsage, Unavailable

@@ -13,7 +13,7 @@ import pytest
 from tests.git.opening import workspace
 from tests.patience import wait_until
 
-from unstuck.git.command import Git, await_quiet, git_processes
+from unstuck.git.git_command import Git, await_quiet, git_processes
 from unstuck.git.untracked_files import Placing
 from unstuck.model.errors import CheckpointGone
 

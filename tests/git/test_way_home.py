@@ -12,7 +12,7 @@ import pytest
 from tests.git.opening import workspace
 from tests.patience import wait_until
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.merge_back import Homecoming
 from unstuck.git.pruning import prune
 from unstuck.git.repository import find, slots_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.git.opening import workspace
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.protocols import Workspace
 from unstuck.git.repository import NOBODY, find
 from unstuck.git.untracked_files import Placing

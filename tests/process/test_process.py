@@ -257,7 +257,7 @@ def test_a_double_forked_child_is_gone_when_run_returns(tmp_path: Path, then: st
 def test_everything_is_gone_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     supervisor = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from unstuck.process.processes import LocalProcesses; from unstuck.ports import Command\n"
+        "from unstuck.process.processes import LocalProcesses; from unstuck.process.command import Command\n"
         "class Never:\n    def deadline(self): return None\n"
         "LocalProcesses(grace=0.2).run(Command(argv=tuple(sys.argv[3:]), cwd=Path(sys.argv[2]),"
         " log=Path(sys.argv[2], 'log')), stop=Never())"
@@ -393,7 +393,7 @@ def test_a_shim_that_is_still_at_work_may_finish(tmp_path: Path) -> None:
 def test_200_mb_of_output_need_little_memory_and_little_disk(tmp_path: Path) -> None:
     script = (
         "import re, sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from unstuck.process.processes import LocalProcesses; from unstuck.ports import Command\n"
+        "from unstuck.process.processes import LocalProcesses; from unstuck.process.command import Command\n"
         "class Never:\n    def deadline(self): return None\n"
         "argv = ('sh', '-c', 'yes \"$(seq -s , 30)\" | head -c 200000000')\n"
         "ended = LocalProcesses().run(Command(argv=argv, cwd=Path('/'), log=Path(sys.argv[2])), stop=Never())\n"
@@ -474,7 +474,7 @@ def test_what_a_lasting_command_starts_stays_until_it_is_ended(tmp_path: Path) -
 def test_what_a_lasting_command_starts_ends_with_the_supervisor(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from unstuck.process.processes import LocalProcesses; from unstuck.ports import Command\n"
+        "from unstuck.process.processes import LocalProcesses; from unstuck.process.command import Command\n"
         "class Never:\n    def deadline(self): return None\n"
         "here = Path(sys.argv[1])\n"
         "argv = ('bash', '-c', 'setsid sleep 1000 & echo $! > pid')\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from unstuck.model.failure import Kind
+from unstuck.model.failure import Kind, RecentFailure
 from unstuck.remedies.chain import read_catalog
-from unstuck.remedies.learning import ENOUGH, Counts, Lessons, Seen, order, pattern, proposals
+from unstuck.remedies.learning import ENOUGH, Counts, Lessons, order, pattern, proposals
 
 CHAINS = read_catalog().chains
 
@@ -169,7 +169,7 @@ def test_preferences_are_proposed_and_never_assumed() -> None:
     ids=["commands", "one-command", "network", "set-up", "overload", "disk", "tests"],
 )
 def test_several_failures_together_show_one_cause(seen: list[tuple[Kind, str]], found: str | None) -> None:
-    recent = [Seen(kind=kind, name=name, at=100.0) for kind, name in seen]
+    recent = [RecentFailure(kind=kind, name=name, at=100.0) for kind, name in seen]
     now = pattern(recent, 200.0)
     assert (now.name if now else None) == found
     assert pattern(recent, 10_000.0) is None, "what is long ago says nothing about now"

@@ -7,7 +7,7 @@ from tests.sampling import some
 
 from unstuck.model.changes import Change
 from unstuck.verify.audit.auditing import accounted, audit
-from unstuck.verify.audit.settings import is_harmless
+from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.change import is_judge, part_of
 
 PY = """\

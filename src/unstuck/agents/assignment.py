@@ -1,4 +1,4 @@
-"""unstuck.agents.assignment."""
+"""What an agent needs to start one session, as a value and a protocol."""
 
 from dataclasses import dataclass
 from pathlib import Path

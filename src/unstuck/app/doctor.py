@@ -24,7 +24,7 @@ from unstuck.app.verify_command import first_checking_slot, kit_aside
 from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.context import Kit
 from unstuck.engine.stops import Interrupted, Stopper
-from unstuck.git.command import git_processes
+from unstuck.git.git_command import git_processes
 from unstuck.git.pruning import BRANCHES, SNAPSHOTS
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.git.untracked_files import traps

@@ -14,12 +14,12 @@ from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.git.repository import find
 from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
-from unstuck.model.failure import Failure, Kind
+from unstuck.model.failure import Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
 from unstuck.process.sandbox import Fence, NoFence
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
-from unstuck.remedies.learning import Lesson, Lessons, Seen
+from unstuck.remedies.learning import Lesson, Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.performing import LocalToolbox, Tried, Walked
@@ -44,7 +44,7 @@ def practise(
         path,
         lambda lessons: lessons.with_consent(allow) if allow else lessons,
         notes,
-        Seen(kind=found.kind, name=name, at=time.time()),
+        RecentFailure(kind=found.kind, name=name, at=time.time()),
     )
     walked = planner.run(plan, allow=allow, record=learn)
     hide = redactor(os.environ).text
@@ -200,7 +200,9 @@ def _lesson(plan: Plan, strategy: str, steps: int, seconds: float) -> Lesson:
     )  # fmt: skip
 
 
-def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: Seen | None = None) -> None:
+def _kept(
+    path: Path, change: Callable[[Lessons], Lessons], notes: list[str], seen: RecentFailure | None = None
+) -> None:
     """Keep a lesson where that is possible: a full disk must not stop the remedy for it."""
     try:
         _keep(path, change, seen)
@@ -208,7 +210,7 @@ def _kept(path: Path, change: Callable[[Lessons], Lessons], notes: list[str], se
         notes.append(f"What was learned could not be kept: {error.message}")
 
 
-def _keep(path: Path, change: Callable[[Lessons], Lessons], seen: Seen | None = None) -> None:
+def _keep(path: Path, change: Callable[[Lessons], Lessons], seen: RecentFailure | None = None) -> None:
     if path.parents[1].name == ".git" and not path.parent.exists():
         hide_ours(path.parents[2])
     change_lessons(path, change, seen)

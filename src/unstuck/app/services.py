@@ -17,7 +17,7 @@ from unstuck.app.experience_table import known_experience, ordered, who_begins
 from unstuck.app.journal_location import open_for_run, remember_store, staffed
 from unstuck.app.remedy_runs import Relief
 from unstuck.app.settings import fence_of, gates_of, note_found, policy_of, without_fence
-from unstuck.app.state_folder import begin_anew, claimed, journal_path, show_store
+from unstuck.app.state_folder import begin_anew, claimed, journal_path
 from unstuck.compat.autobuild import Adopted, adopt, inherited
 from unstuck.compat.notices import not_runnable
 from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
@@ -25,7 +25,7 @@ from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.context import Kit, Layout, timed
 from unstuck.engine.local_dispatcher import Here
-from unstuck.engine.projections import ExecutionLog, Projections
+from unstuck.engine.projections import ExecutionLog, Projections, show_store
 from unstuck.engine.recorder import Recorder, redacted
 from unstuck.engine.requests import nobodys_word
 from unstuck.engine.resume import unfinished

@@ -1,6 +1,5 @@
 """Edge: Where the journal and the logs lie: in the repository's git folder, shown in `.unstuck/`; old ones are taken over, or set aside to begin anew."""
 
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -8,19 +7,18 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.git.command import Git
+from unstuck.engine.projections import SHOWN
+from unstuck.git.git_command import Git
 from unstuck.git.repository import Repository
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import SqliteJournal, open_to_write
 from unstuck.journal.store import Store
-from unstuck.model.errors import CannotWrite, UnstuckError, unwritable
+from unstuck.model.errors import CannotWrite, UnstuckError
 from unstuck.model.plan import Plan
 from unstuck.plans.plan_file import PlanFile
 from unstuck.process.caller import Owner
 
 JOURNAL = "journal.db"
-SHOWN = ("logs", "transcripts", "briefs", "old")
-"""Folders of the store that people look for in `.unstuck/`: links lead there, so that removing those loses nothing."""
 
 MOVED = ("remedies.json", f"{JOURNAL}-wal", f"{JOURNAL}-shm", JOURNAL)
 """The journal itself comes last: until then all of this is done again."""
@@ -60,18 +58,6 @@ def journal_path(repository: Repository) -> Path:
             hint="Make both folders writable, then try again.",
         ) from error
     return path
-
-
-def show_store(home: Path, store: Path) -> None:
-    """Link the store's folders into `.unstuck/`, where people look for them."""
-    try:
-        for name in SHOWN:
-            (store / name).mkdir(parents=True, exist_ok=True)
-            if not os.path.lexists(home / name):
-                home.mkdir(parents=True, exist_ok=True)
-                (home / name).symlink_to(os.path.relpath(store / name, home))
-    except OSError as error:
-        raise unwritable(home, error) from error
 
 
 def _has_owner(path: Path) -> bool:

@@ -19,7 +19,7 @@ from unstuck.app.services import refuse_inside_an_agent
 from unstuck.app.verify_command import Nowhere, bare_kit
 from unstuck.engine.context import Kit, timed
 from unstuck.engine.recorder import Recorder
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
 from unstuck.git.shared_objects import Lender
 from unstuck.git.untracked_files import Placing

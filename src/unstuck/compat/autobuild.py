@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.model.event import Inherited, PastAttempt, PastCommit, PastTask
 from unstuck.model.plan import Plan, Task, named
 

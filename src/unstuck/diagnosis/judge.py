@@ -1,4 +1,4 @@
-"""unstuck.diagnosis.judge."""
+"""The protocol of the diagnosis of a failed command."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""unstuck.engine.agent_health."""
+"""Results of probes that show whether an agent works at all."""
 
 import threading
 from collections.abc import Callable

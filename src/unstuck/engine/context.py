@@ -1,26 +1,28 @@
 """Edge: What every stage works with: the ports, the settings of the run, its ceilings, its stop, the turn to land, and where things lie on disk."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from unstuck.agents.assignment import Agent
 from unstuck.diagnosis.classifying import set_up_failed
 from unstuck.diagnosis.judge import Judge
 from unstuck.engine.agent_health import Probes
 from unstuck.engine.landing_lock import Turn
-from unstuck.engine.protocols import Dispatcher
 from unstuck.engine.recorder import Recorder
 from unstuck.engine.stops import Interrupted
 from unstuck.git.protocols import Checkouts
+from unstuck.journal.run_state import RunState
 from unstuck.model.config import Config, TimeLimits
 from unstuck.model.errors import UnstuckError
+from unstuck.model.event import Entry, Verb
 from unstuck.model.failure import Failure
+from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
-from unstuck.model.verdict import Check
+from unstuck.model.verdict import Check, Verdict
 from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy
@@ -82,6 +84,35 @@ class NoRemedies:
 
     def passed(self, cwd: Path) -> None:  # noqa: ARG002  # as above
         return
+
+
+class Projections(Protocol):
+    """The files that people read: made from the state, never read back except for a person's edits."""
+
+    def write(self, state: RunState, changed: Sequence[str]) -> None:
+        """Bring the files of the changed tasks, and what follows from all of them, up to date."""
+
+    def redone(self, state: RunState, contents: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Write into another version of the plan's files, given by their names, all that we wrote into those on disk."""
+
+    def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[tuple[Verb, str, str]]:
+        """Yield (what to do, task, what was done) for every task about which a person edited our files."""
+
+
+class Dispatcher(Protocol):
+    """Who does the work of a run: the threads of this machine, or other machines. Every verb may be asked again."""
+
+    def expect(self, name: str, slot: int) -> None:
+        """Get ready for a session, while its slot is made."""
+
+    def ready(self, name: str, slot: int) -> Failure | None:
+        """Set a slot up before a session in it counts; whoever sits elsewhere does that with the session."""
+
+    def run(self, order: "SessionOrder", stop: Stop) -> "SessionDone":
+        """Run one session to its end. Its slot holds what it begins with, and then its work."""
+
+    def verify(self, subject: "Subject", slot: int, stop: Stop) -> Verdict:
+        """Say what the checks make of one tree; raise NotSetUp where they cannot be run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

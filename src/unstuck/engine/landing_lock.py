@@ -1,4 +1,4 @@
-"""unstuck.engine.landing_lock."""
+"""A lock that lets one task land at a time."""
 
 import threading
 from collections.abc import Callable

@@ -7,9 +7,8 @@ import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from unstuck.engine.context import Kit, used_up
+from unstuck.engine.context import Kit, Projections, used_up
 from unstuck.engine.loop import advance
-from unstuck.engine.protocols import Projections
 from unstuck.engine.requests import Operations
 from unstuck.engine.stops import OneTask, Stopper
 from unstuck.journal.run_state import RunState

@@ -1,17 +1,18 @@
 """Edge: The files that people read: written atomically from the state, and looked at for what a person changed in them by hand."""
 
 import json
+import os
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.app.state_folder import show_store
 from unstuck.compat.phase_file import PHASE_STATUS, config, phase
 from unstuck.compat.smart_ralph import SpecFolder, set_aside
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
+from unstuck.model.errors import unwritable
 from unstuck.model.event import Entry, Verb
 from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
@@ -29,6 +30,22 @@ SETTLES = ("complete", "completed", "skipped")
 KNOWN = (*REOPENS, *SETTLES, "running", "blocked", "interrupted", "retry")
 AT_REST = ("complete", "stuck", "skipped")
 SAID_CHARS = 40
+
+
+SHOWN = ("logs", "transcripts", "briefs", "old")
+"""Folders of the store that people look for in `.unstuck/`: links lead there, so that removing those loses nothing."""
+
+
+def show_store(home: Path, store: Path) -> None:
+    """Link the store's folders into `.unstuck/`, where people look for them."""
+    try:
+        for name in SHOWN:
+            (store / name).mkdir(parents=True, exist_ok=True)
+            if not os.path.lexists(home / name):
+                home.mkdir(parents=True, exist_ok=True)
+                (home / name).symlink_to(os.path.relpath(store / name, home))
+    except OSError as error:
+        raise unwritable(home, error) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

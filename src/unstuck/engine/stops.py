@@ -1,4 +1,4 @@
-"""unstuck.engine.stops."""
+"""Stop signals of a run and of single tasks."""
 
 import time
 from collections import deque

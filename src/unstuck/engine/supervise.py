@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from unstuck.engine.context import Kit
+from unstuck.engine.context import Kit, Projections
 from unstuck.engine.pool import ALL_DONE, STUCK, Pool
-from unstuck.engine.protocols import Projections
 from unstuck.engine.requests import APPROVE, Operations
 from unstuck.engine.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.engine.stops import Stopper

@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from urllib.parse import quote
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.repository import Identity
 from unstuck.git.workspace import GitWorkspace, make_commit
 from unstuck.journal.run_state import RunState

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.model.changes import Change, Changes, Touch
 
 LARGEST = 1_000_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.git.command import Git, await_quiet, release_abandoned, shown, writing
+from unstuck.git.git_command import Git, await_quiet, release_abandoned, shown, writing
 from unstuck.git.repository import Identity, Repository, listed
 from unstuck.git.slots import DURABLE
 from unstuck.git.staging import put_entries, replaced

@@ -1,4 +1,4 @@
-"""unstuck.git.protocols."""
+"""Protocols of the git side of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

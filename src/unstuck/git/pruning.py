@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.git import staging
-from unstuck.git.command import Git, shown, works_inside
+from unstuck.git.git_command import Git, shown, works_inside
 from unstuck.git.repository import OWNER, SLOTS, Repository
 from unstuck.git.shared_objects import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.slots import Slot

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from unstuck.git.command import Git, shown, writing
+from unstuck.git.git_command import Git, shown, writing
 from unstuck.model.errors import BadUsage, Unavailable
 
 OLDEST_GIT = (2, 38)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Line, Row
+from unstuck.git.git_command import Git, shown
 from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.model.changes import Changes
 

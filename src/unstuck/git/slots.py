@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from unstuck.git.command import Git, await_quiet, shown, writing
+from unstuck.git.git_command import Git, await_quiet, shown, writing
 from unstuck.git.repository import OURS, OWNER, Repository
 from unstuck.git.shared_objects import (
     HELD,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.git.command import Git, shown
 from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
+from unstuck.git.git_command import Git, shown
 from unstuck.git.repository import OURS
 from unstuck.git.shared_objects import Filled, Prepared, folders_of, head_of, local_clone, same_commit
 from unstuck.git.slots import Slot

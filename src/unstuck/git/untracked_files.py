@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from unstuck.git.command import Git, shown
+from unstuck.git.git_command import Git, shown
 from unstuck.model.errors import NO_ROOM, BadUsage, CannotWrite
 
 FICLONE = 0x40049409

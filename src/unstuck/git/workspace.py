@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 
 from unstuck.git import contents, staging
-from unstuck.git.command import Git, release_abandoned, shown
+from unstuck.git.git_command import Git, release_abandoned, shown
 from unstuck.git.repository import Identity, Meanwhile, Repository
 from unstuck.git.shared_objects import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.slots import DURABLE, Place, Slot

@@ -1,4 +1,4 @@
-"""unstuck.journal.breakers."""
+"""Faults that hold an agent back from more than one task, and for how long."""
 
 from dataclasses import dataclass
 from math import inf

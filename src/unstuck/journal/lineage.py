@@ -1,4 +1,4 @@
-"""unstuck.journal.lineage."""
+"""Where a task stands among the fix tasks of one original."""
 
 from collections.abc import Container
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""unstuck.journal.store."""
+"""Protocols of the event store: reading, appending, and owning a run."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager

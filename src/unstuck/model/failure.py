@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from unstuck.model.changes import Touch
 
@@ -271,3 +271,11 @@ class Failure:
     @property
     def charged(self) -> bool:
         return KINDS[self.kind].charged
+
+
+class RecentFailure(NamedTuple):
+    """One failure of the recent past."""
+
+    kind: Kind
+    name: str = ""  # what it is about: the command, package or host
+    at: float = 0.0

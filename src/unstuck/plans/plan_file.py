@@ -104,7 +104,7 @@ def _in_folder(folder: Path) -> Path:
 
 
 class OpenPlan:
-    """A plan on disk, in one file or in parts. Implements `unstuck.ports.PlanFile`."""
+    """A plan on disk, in one file or in parts. Implements `PlanFile`."""
 
     def __init__(
         self,

@@ -11,13 +11,12 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command
 from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback, Weighed
 from unstuck.model.event import Decided, Entry
-from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
 from unstuck.policy.decision import History, decide
 from unstuck.policy.loops import Footprint, Issue, looping, recurring
 from unstuck.policy.profiles import Policy
 from unstuck.policy.schedule import held, next_agent
-from unstuck.remedies.learning import Seen
 
 GOLDEN = 0.6180339887
 """Multiples of it fall evenly between 0 and 1: a jitter that is the same for the same journal."""
@@ -203,10 +202,10 @@ def stand_ins(state: RunState, name: str) -> tuple[str, ...]:
     return tuple(one for one in (*task.fixes, *(part for split in splits for part in split.ids)) if one in state.tasks)
 
 
-def seen_failures(state: RunState) -> tuple[Seen, ...]:
+def seen_failures(state: RunState) -> tuple[RecentFailure, ...]:
     """Return all failures of the run, in the order of their attempts' ends."""
     found = [
-        Seen(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
+        RecentFailure(kind=attempt.failure.kind, name=attempt.failure.summary, at=attempt.ended or attempt.started)
         for task in state.tasks.values()
         for attempt in task.attempts
         if attempt.failure is not None

@@ -1,4 +1,4 @@
-"""unstuck.process.clock."""
+"""The clock of a run."""
 
 import time
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""unstuck.process.command."""
+"""A child process to run, as a value, and the protocol that runs it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

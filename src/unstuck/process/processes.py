@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.git.command import INHERITED
+from unstuck.git.git_command import INHERITED
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended, Ending
 from unstuck.process.caller import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat

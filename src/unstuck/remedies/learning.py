@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from unstuck.model.failure import Kind
+from unstuck.model.failure import RecentFailure
 from unstuck.remedies.chain import NOTHING_GIVEN, StrategyRow
 from unstuck.shipped import shipped_table
 
@@ -158,21 +158,13 @@ WINDOW_SECONDS = 3600.0
 LATEST = 50
 
 
-class Seen(NamedTuple):
-    """One failure of the recent past."""
-
-    kind: Kind
-    name: str = ""  # what it is about: the command, package or host
-    at: float = 0.0
-
-
 class Pattern(NamedTuple):
     name: str
     because: str
     advice: str
 
 
-def pattern(recent: Sequence[Seen], now: float) -> Pattern | None:
+def pattern(recent: Sequence[RecentFailure], now: float) -> Pattern | None:
     """Return the cause that the failures of the last hour share, if they share one."""
     fresh = [seen for seen in recent[-LATEST:] if now - seen.at <= WINDOW_SECONDS]
     for sign in shipped_table("chains")["signs"]:

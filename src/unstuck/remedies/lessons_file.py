@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.model.errors import BadUsage, unwritable
-from unstuck.model.failure import Kind
-from unstuck.remedies.learning import LATEST, Counts, Lessons, Seen
+from unstuck.model.failure import Kind, RecentFailure
+from unstuck.remedies.learning import LATEST, Counts, Lessons
 
 
 def read_lessons(path: Path) -> Lessons:
@@ -19,17 +19,17 @@ def read_lessons(path: Path) -> Lessons:
     return _lessons(_content(path))
 
 
-def read_recent(path: Path) -> tuple[Seen, ...]:
+def read_recent(path: Path) -> tuple[RecentFailure, ...]:
     """Return the failures of the recent past, oldest first."""
     rows = _content(path).get("recent", [])
     return tuple(
-        Seen(kind=Kind(row["kind"]), name=str(row["name"]), at=float(row["at"]))
+        RecentFailure(kind=Kind(row["kind"]), name=str(row["name"]), at=float(row["at"]))
         for row in rows
         if row.get("kind") in set(Kind)
     )
 
 
-def change_lessons(path: Path, change: Callable[[Lessons], Lessons], seen: Seen | None = None) -> None:
+def change_lessons(path: Path, change: Callable[[Lessons], Lessons], seen: RecentFailure | None = None) -> None:
     """Change what is kept, under a lock of its own so that two at once both count."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _lessons(content: dict[str, Any], *, strict: bool = False) -> Lessons:
     )
 
 
-def _object(lessons: Lessons, recent: list[Seen]) -> dict[str, Any]:
+def _object(lessons: Lessons, recent: list[RecentFailure]) -> dict[str, Any]:
     rows = [
         {"chain": chain, "strategy": way, "context": context, "tool": tool, **counts._asdict()}
         for (chain, way, context, tool), counts in sorted(lessons.counts.items())

@@ -247,7 +247,7 @@ def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.git.command import git_processes, is_open  # only for this category
+    from unstuck.git.git_command import git_processes, is_open  # only for this category
 
     named = reading.lock(situation)
     if not named:

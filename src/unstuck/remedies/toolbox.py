@@ -1,4 +1,4 @@
-"""unstuck.remedies.toolbox."""
+"""Protocols of the tools that carry out recovery steps."""
 
 from dataclasses import dataclass
 from pathlib import Path

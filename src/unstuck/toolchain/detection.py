@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.git.command import Git
+from unstuck.git.git_command import Git
 from unstuck.git.untracked_files import Trap, traps
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table

@@ -19,7 +19,7 @@ from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
 from unstuck.toolchain.shell import programs
 from unstuck.toolchain.toolchains import shows_tests
 from unstuck.verify.audit.auditing import accounted, asserts
-from unstuck.verify.audit.settings import is_harmless
+from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.checks import TO_BE_WRITTEN, check_on, evidence, is_test_run, narrowed, only_looks

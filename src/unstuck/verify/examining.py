@@ -18,7 +18,7 @@ from unstuck.policy.history import done_by_others
 from unstuck.policy.loops import patch_marks
 from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.audit.auditing import audit
-from unstuck.verify.audit.settings import is_harmless
+from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.base_judge import ask_base, bent
 from unstuck.verify.baseline import Comparison, compare
 from unstuck.verify.change import (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.model.verdict import Check, CheckResult, Remark
-from unstuck.verify.audit.settings import is_harmless
 from unstuck.verify.audit.turning import asking_otherwise, expecting_otherwise
+from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.base_judge import bent, unnamed
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern
 from unstuck.verify.checks import Rewritten, is_test_run, narrowed, only_looks, stands_for_another

@@ -15,7 +15,7 @@ from unstuck.verify.audit.cases import Case, read_tests
 from unstuck.verify.audit.conserve import Balance, Lost, pair, plain_name
 from unstuck.verify.audit.grammars import grammar_of
 from unstuck.verify.audit.product import ANYWHERE, judge_product, names_gone
-from unstuck.verify.audit.settings import judge_settings
+from unstuck.verify.audit.weakened_settings import judge_settings
 from unstuck.verify.change import (
     GRAVITY,
     found,

@@ -15,7 +15,7 @@ from tests.sampling import some
 from unstuck.model.event import Acted, Decided
 
 if TYPE_CHECKING:
-    from tests.line.conftest import World
+    from tests.engine.conftest import World
 
 PLAN = """\
 # Tasks: one letter

@@ -26,7 +26,7 @@ from unstuck.redaction.redactor import redactor
 from unstuck.testing import MemoryJournal
 
 if TYPE_CHECKING:
-    from tests.line.conftest import World
+    from tests.engine.conftest import World
 
 PLAN = """\
 - [ ] 1.1 Write a

@@ -386,7 +386,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
-    opened = Nursery("tests.line.doomed")
+    opened = Nursery("tests.engine.doomed")
     yield opened
     opened.close()
 

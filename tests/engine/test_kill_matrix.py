@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tests.line.conftest import Result, World
+    from tests.engine.conftest import Result, World
 
 ATTEMPT = ("attempt_started", "session_started", "session_ended", "verified", "classified", "decided", "acted")
 MERGED_AGAIN = ("rebased", "verified", "classified", "decided")
