@@ -55,7 +55,9 @@ class Totals:
 
     def row(self, name: str) -> str:
         answer = ", ".join(self.answers)
-        return f"{name:>8} {self.commands:>8} {len(self.files):>6} {self.lines:>6} {len(self.wrong):>6}  {answer}".rstrip()
+        return (
+            f"{name:>8} {self.commands:>8} {len(self.files):>6} {self.lines:>6} {len(self.wrong):>6}  {answer}".rstrip()
+        )
 
 
 def main(arguments: list[str]) -> int:

@@ -189,7 +189,7 @@ def fill(name: str) -> Callable[[Situation], Recipe]:
     if name in catalog["recipes"]:
         return lambda s: _by_row(s, catalog["recipes"][name])
     module = next(module for module, names in catalog["filled_by"].items() if name in names.split())
-    found: Callable[[Situation], Recipe] = getattr(import_module(f"unstuck.remedies.{module}"), name)
+    found: Callable[[Situation], Recipe] = getattr(import_module(f"unstuck.remedies.strategies.{module}"), name)
     return found
 
 
