@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.cli.phases import PLAN, all_right, run, superplan, write
+from tests.stories.superplans import PLAN, all_right, run, superplan, write
 
 if TYPE_CHECKING:
     from tests.project import Project, Told

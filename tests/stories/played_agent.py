@@ -1,6 +1,6 @@
 """A coding agent for tests: plays one recorded session per call, and writes down how it was called.
 
-    playing_agent.py PLAY ARGUMENT...
+    played_agent.py PLAY ARGUMENT...
 
 PLAY is a JSON file with a list of sessions, each `{"lines", "files", "exit", "wait_for"}`; the last is played again.
 """

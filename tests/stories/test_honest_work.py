@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.test_verification_attacked import JS, PLAIN, PY, PYTEST, UNITTEST, WRONG, Files, tried
+from tests.stories.test_verification_attacks import JS, PLAIN, PY, PYTEST, UNITTEST, WRONG, Files, tried
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -21,7 +21,7 @@ from unstuck.testing import FakeClock
 if TYPE_CHECKING:
     from tests.project import Project
 
-PLAYER = Path(__file__).with_name("playing_agent.py")
+PLAYER = Path(__file__).with_name("played_agent.py")
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
 DONE = {
     "type": "result",

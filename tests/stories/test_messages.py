@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.cli.phases import run, superplan, write
 from tests.project import SOURCE, make_project
+from tests.stories.superplans import run, superplan, write
 
 from unstuck.agents.claims import asks
 from unstuck.agents.manifests import manifest, permission
@@ -468,7 +468,7 @@ def test_the_user_s_wall_clock_and_gate_times_hold_in_every_profile(project: "Pr
 
 # --- logins, tools and boards -----------------------------------------------------------------------------
 
-PLAYER = Path(__file__).with_name("playing_agent.py")
+PLAYER = Path(__file__).with_name("played_agent.py")
 
 
 def plays(project: "Project", *lines: dict[str, Any], code: int = 0) -> None:
