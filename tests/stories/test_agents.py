@@ -120,7 +120,7 @@ def test_a_quota_is_waited_for_over_a_sigkill_and_the_same_session_goes_on(cast:
 PLAYED = """
 import sys, time
 from unstuck.cli import run_cli
-from unstuck.process.caller import SystemClock
+from unstuck.process.clock import SystemClock
 
 began, passed, jump = time.time(), 0.0, float(sys.argv[1])
 
