@@ -57,7 +57,7 @@ def read_trials(path: Path) -> tuple[Trial, ...]:
 
 
 def score(trials: tuple[Trial, ...], own: Mapping[str, Any] | None = None) -> dict[int, dict[str, Score]]:
-    """Score every profile, and, as a column of its own, `adaptive` where experience says who begins and what is worth most."""
+    """Score every profile, and, as a column of its own, `adaptive` where the agent begins that landed most."""
     known = profiles(own)
     experienced = replay_by_experience(trials, known["adaptive"], BUDGETS)
     return {

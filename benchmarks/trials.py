@@ -3,16 +3,15 @@
 A trial is one finished attempt of one agent at one task. The same `decide` chooses as in a run.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 from unstuck.model.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import Failure, Kind
 from unstuck.policy.decision import History, decide
-from unstuck.policy.experience import ANY_AGENT, Experience, Moves, Tried, drawn
+from unstuck.policy.experience import Experience, Tried, sorted_by_rate
 from unstuck.policy.profiles import Policy
 
 Ended = Literal["done", "timeout", "error"]
@@ -50,14 +49,13 @@ def replay(trials: Sequence[Trial], policy: Policy, budget: int) -> Score:
 
 
 def replay_by_experience(trials: Sequence[Trial], policy: Policy, budgets: Sequence[int]) -> dict[int, Score]:
-    """Play the same stories, but let what all other tasks taught say who begins, and price what is done next."""
+    """Play the same stories, but begin with the agent that did best at all other tasks."""
     by_task = _by_task(trials)
     stories: dict[int, list[tuple[bool, int]]] = {budget: [] for budget in budgets}
     for task, lists in by_task.items():
-        others = [trial for trial in trials if trial.task != task]
-        known = replace(experience(others), moves=_moves(others))
-        for first in lists:
-            order = drawn(known.records([*lists]), f"{task}\0{first}")
+        known = experience(trial for trial in trials if trial.task != task)
+        order = sorted_by_rate([*lists], known.records([*lists]))
+        for _ in lists:
             for budget, played in stories.items():
                 played.append(_story(lists, order, policy, known, budget))
     return {
@@ -79,21 +77,6 @@ def experience(trials: Iterable[Trial]) -> Experience:
     for trial in trials:
         counts.setdefault(trial.agent, Counter())[trial.passed] += 1
     return Experience(agents={name: Tried(tried=count.total(), won=count[True]) for name, count in counts.items()})
-
-
-def _moves(trials: Iterable[Trial]) -> Moves:
-    """Count what came of another trial by the same agent after a failed one, and of a first trial by another agent."""
-    moves: defaultdict[tuple[str, str, str], Tried] = defaultdict(Tried)
-    for lists in _by_task(trials).values():
-        for agent, own in lists.items():
-            for failed, following in pairwise(own):
-                if not failed.passed:
-                    moves[KIND_OF[failed.ended], "retry", ANY_AGENT] += Tried(tried=1, won=following.passed)
-            others = [one[0] for name, one in lists.items() if name != agent]
-            if not own[0].passed:
-                won = sum(one.passed for one in others)
-                moves[KIND_OF[own[0].ended], "switch", ANY_AGENT] += Tried(tried=len(others), won=won)
-    return dict(moves)
 
 
 def _elsewhere(known: Experience, lists: Mapping[str, Sequence[Trial]]) -> Experience:

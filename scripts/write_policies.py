@@ -17,11 +17,6 @@ set-up that fails) is asked at once, unless the work itself brought the need for
 all. Trouble that a check meets on its way (network, disk, memory, port, lock) is waited out by that check alone, without a
 session, while the other tasks go on. After a person's repair its checks are run again on the work that is there, before
 anybody is called.
-
-Where a profile is `priced`, evidence may take the open rungs of a ladder in another order: what is expected to land the
-work for the least cost comes first, by what each move came to in earlier runs at this kind of failure, with this agent
-where that is known, else with any. The ladder's order is the prior, and a move counts from its fifth try on; a person is
-asked early only where attempts have shown to be nearly hopeless. `unstuck explain` shows the figures.
 """
 
 
@@ -38,7 +33,7 @@ def _section(policy: Policy) -> str:
         "",
         policy.about,
         "",
-        f"Decides by {policy.view}{', priced by evidence' if policy.priced else ''}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
+        f"Decides by {policy.view}; charges {charges}; `on_stuck` is {policy.on_stuck}. At most {limits.attempts} charged attempts, {limits.sessions} sessions an attempt, {limits.rollbacks} rollbacks.",
         f"However a task fails, a person is asked after {most_decisions(policy)} decisions at the latest.",
         "",
         f"| {policy.view} | ladder |",

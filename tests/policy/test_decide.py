@@ -10,7 +10,7 @@ from unstuck.journal.breakers import LIMITED
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
-from unstuck.policy.experience import ENOUGH, Experience, Tried
+from unstuck.policy.experience import ENOUGH_ATTEMPTS, Experience, Tried
 from unstuck.policy.profiles import FUTILE, OWN_LADDERS, Limits, Policy, parse, profile, profiles
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
@@ -243,7 +243,7 @@ def test_agents_take_turns_in_the_users_order_while_nothing_is_known() -> None:
 def test_with_enough_evidence_the_better_agent_comes_first() -> None:
     known = Experience(agents={"a": Tried(tried=10, won=5), "b": Tried(tried=20, won=1), "c": Tried(tried=20, won=15)})
     assert known.best(("a", "b", "c"), {"a": 1}) == "c"
-    few = Experience(agents={"c": Tried(tried=ENOUGH - 1, won=ENOUGH - 1)})
+    few = Experience(agents={"c": Tried(tried=ENOUGH_ATTEMPTS - 1, won=ENOUGH_ATTEMPTS - 1)})
     assert few.best(("a", "b", "c"), {"a": 1}) == "b"
 
 

@@ -1,8 +1,6 @@
-"""Edge: What runs and remedies taught: counted over this repository's runs, shared with the user's other ones, and shown as a table."""
+"""Count the results of earlier attempts and remedies, and print them as a table."""
 
 import contextlib
-import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,41 +9,28 @@ from typing import Any
 
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.remedy_plan import open_remedies
-from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.git.repository import find
 from unstuck.journal.run_state import fold
 from unstuck.journal.store import Store
 from unstuck.journal.task_state import AttemptState, TaskState
-from unstuck.model.action import Amend, Escalate, Fix, Halt, Retry, Rollback, Switch
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Options
-from unstuck.model.plan import Plan
-from unstuck.policy.experience import ANY_AGENT, Experience, Tried, pooled, task_sort
-from unstuck.process.atomic_files import put
+from unstuck.policy.experience import Experience, Tried, sorted_by_rate
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 
-ASKING = (Escalate, Halt)
-MOVES = (Retry, Rollback, Switch, Fix, Amend, *ASKING)
-SCHEMA = 1
-MOST_FILES = 100
-
 
 def experience_of(journal: Store, *, without: str = "") -> Experience:
-    """Count how the attempts of all earlier runs in this repository ended, but for the run that asks."""
+    """Count how the attempts of all earlier runs in this repository ended. The run `without` is left out."""
     agents: defaultdict[str, Tried] = defaultdict(Tried)
-    sorts: defaultdict[tuple[str, str], Tried] = defaultdict(Tried)
-    moves: defaultdict[tuple[str, str, str], Tried] = defaultdict(Tried)
     for run in journal.runs():
-        for task in fold(journal.read(run)).tasks.values() if run != without else ():
+        if run == without:
+            continue
+        for task in fold(journal.read(run)).tasks.values():
             for attempt, landed in _judged(task):
-                one = Tried(tried=1, won=int(landed))
-                agents[attempt.agent] += one
-                sorts[attempt.agent, task_sort(task.task)] += one
-            for kind, move, agent, tried in _made(task):
-                for name in (agent, ANY_AGENT):
-                    moves[kind, move, name] += tried
-    return Experience(agents=dict(agents), sorts=dict(sorts), moves=dict(moves))
+                agents[attempt.agent] += Tried(tried=1, won=int(landed))
+    return Experience(agents=dict(agents))
 
 
 def _judged(task: TaskState) -> Iterator[tuple[AttemptState, bool]]:
@@ -56,92 +41,22 @@ def _judged(task: TaskState) -> Iterator[tuple[AttemptState, bool]]:
             yield attempt, landed
 
 
-def _made(task: TaskState) -> Iterator[tuple[str, str, str, Tried]]:
-    """Yield what was done about each failure and what it came to: the attempt after it landed or not, in so many seconds."""
-    for place, attempt in enumerate(task.attempts[:-1]):
-        action = attempt.decision.action if attempt.decision else None
-        if attempt.failure is None or not attempt.failure.charged or not isinstance(action, MOVES):
-            continue
-        move = "ask" if isinstance(action, ASKING) else action.type
-        won = task.status == "complete" and (place + 2 == len(task.attempts) or move in ("ask", "fix", "amend"))
-        tried = Tried(tried=1, won=int(won), seconds=task.attempts[place + 1].worked)
-        yield str(attempt.failure.kind), move, attempt.agent, tried
-
-
-def known_experience(repository: Repository, journal: Store, *, without: str = "") -> Experience:
-    """Return what runs taught here, and, for a quarter, in the user's other repositories; tell those what was learned here."""
-    here = experience_of(journal, without=without)
-    own = _folder() / f"{slots_folder(repository).parent.name}.json"
-    with contextlib.suppress(UnstuckError):  # a state folder that cannot be written shares nothing
-        put(own, json.dumps(_as_table(here), ensure_ascii=False))
-    return pooled(here, _others(own))
-
-
-def _folder() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "unstuck" / "experience"
-
-
-def _others(own: Path) -> Iterator[Experience]:
-    """Read the other repositories' files; one that cannot be read teaches nothing."""
-    for path in sorted(own.parent.glob("*.json"))[:MOST_FILES]:
-        if path == own:
-            continue
-        try:
-            yield _from_table(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            continue
-
-
-def _as_table(known: Experience) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "agents": [[name, one.won, one.failed] for name, one in known.agents.items()],
-        "sorts": [[*key, one.won, one.failed] for key, one in known.sorts.items()],
-        "moves": [[*key, one.tried, one.won, round(one.seconds, 3)] for key, one in known.moves.items()],
-    }
-
-
-def _from_table(table: dict[str, Any]) -> Experience:
-    if table["schema"] != SCHEMA:
-        raise ValueError(table["schema"])
-    return Experience(
-        agents={str(name): _record(landed, failed) for name, landed, failed in table["agents"]},
-        sorts={(str(name), str(sort)): _record(landed, failed) for name, sort, landed, failed in table["sorts"]},
-        moves={
-            (str(kind), str(move), str(agent)): Tried(tried=int(tried), won=int(won), seconds=float(seconds))
-            for kind, move, agent, tried, won, seconds in table["moves"]
-        },
-    )
-
-
-def _record(landed: object, failed: object) -> Tried:
-    return Tried(tried=int(str(landed)) + int(str(failed)), won=int(str(landed)))
-
-
-def ordered(options: Options, experience: Experience, plan: Plan) -> Options:
-    """Let experience say who begins, where that is asked for, or nobody said otherwise and there is evidence enough."""
-    wanted = options.order == "experience" or (options.order is None and experience.enough(options.agents))
-    if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # one agent is in order by itself
+def order_agents(options: Options, experience: Experience) -> Options:
+    """Return the options with the order of agents decided: by landed rate if asked for or known, else as given."""
+    wanted = options.order == "experience" or (options.order is None and experience.can_order(options.agents))
+    if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # there is nothing to order
         return replace(options, order="given")
-    records = experience.records(options.agents)
-    own = {sort: experience.records(options.agents, sort) for sort in sorted({task_sort(one) for one in plan.tasks})}
-    known = tuple((sort, each) for sort, each in own.items() if each != records)
-    return replace(options, order="experience", records=records, sorts=known)
+    return replace(options, order="experience", records=experience.records(options.agents))
 
 
 def who_begins(options: Options) -> tuple[str, ...]:
-    """Tell by which figures the agents are chosen."""
+    """Return a note with the figures by which the agents are ordered; none where they are tried as given."""
     if not options.records:
         return ()
-    rates = sorted(options.records, key=lambda one: -(one[1] + 1) / (one[1] + one[2] + 2))
-    told = ", ".join(f"{name} landed {landed} of {landed + failed}" for name, landed, failed in rates)
-    apart = (
-        f"; tasks of the sorts {', '.join(sort for sort, _ in options.sorts)} by their own figures"
-        if options.sorts
-        else ""
-    )
-    return (f"Who begins a task is drawn by experience ({told}{apart}); --order given keeps your order.",)
+    figures = {name: f"{name} landed {landed} of {landed + failed}" for name, landed, failed in options.records}
+    agents = sorted_by_rate([*figures], options.records)
+    listed = ", ".join(figures[name] for name in agents)
+    return (f"Agents begin in the order of their landed work ({listed}). Keep your own order with --order given.",)
 
 
 def experience_rows(cwd: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from unstuck.agents.agent_set import Crew, first_found, gather
 from unstuck.agents.assignment import Agent
 from unstuck.app.config_file import NAME as CONFIG_NAME
-from unstuck.app.experience_table import known_experience, ordered, who_begins
+from unstuck.app.experience_table import experience_of, order_agents, who_begins
 from unstuck.app.journal_location import open_for_run, remember_store, staffed
 from unstuck.app.remedy_runs import Relief
 from unstuck.app.settings import fence_of, gates_of, note_found, policy_of, without_fence
@@ -117,7 +117,7 @@ class Run:
             plan = found.plan
             if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            known = known_experience(self._repository, journal, without=run or "")
+            known = experience_of(journal, without=run or "")
             crew = self._crew(plan, known if run is None else None)
             plan = crew.fitted(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
@@ -171,7 +171,7 @@ class Run:
                     return Operated(request=request, refused=refused) if refused else None
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
-                    known = known_experience(self._repository, journal, without=self._run)
+                    known = experience_of(journal, without=self._run)
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {}, known)
                     with staffed(supervisor, journal, self._config, self._repository) as staff:
                         return staff.answer()[number]
@@ -220,7 +220,7 @@ class Run:
         if not self._options.agents:
             self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
         if known is not None:
-            self._options = ordered(self._options, known, plan)
+            self._options = order_agents(self._options, known)
         _refuse_hidden(self._options.agents, plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
         return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)

@@ -19,7 +19,7 @@ from unstuck.model.text import iso
 from unstuck.policy.history import retell, stopping_point
 from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked
-from unstuck.report.event_lines import action_text, weighed_text
+from unstuck.report.event_lines import action_text
 from unstuck.report.questions import causes, escalation
 from unstuck.report.summaries import WORDS, lineage_text, page_of, vouched
 
@@ -213,8 +213,6 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
             say(f"  rule:     {one.failure.rule}")
         say(f"  decided:  {action_text(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
-        if one.weighed:
-            say(f"  weighed:  {'; '.join(weighed_text(each) for each in one.weighed)}")
         for name, its in others.items():
             if not its[place].same:
                 say(f"  {name} would {action_text(its[place].other_action)} [{its[place].other_rung}]")

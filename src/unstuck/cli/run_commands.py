@@ -111,7 +111,7 @@ fresh_option = click.option("--fresh", is_flag=True, help="Set the old state asi
 @click.option(
     "--order",
     type=click.Choice(["given", "experience"]),
-    help="Who begins a task: the first agent named, or mostly who did best here (default: as named, until there is evidence enough).",
+    help="Who begins a task: the first agent named, or the one whose work landed most often here (default: as named, until each has 10 attempts).",
 )
 @click.option("--format", "plan_format", metavar="NAME", help="The plan's format, where it is not recognised.")
 @click.option("--parallel", type=click.IntRange(1, 64), help="How many tasks may run side by side (a ceiling).")

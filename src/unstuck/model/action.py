@@ -1,5 +1,6 @@
 """What the supervisor can do next. A closed union: match on it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,30 +110,14 @@ Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
-    """One thing that could be done, and what it is worth."""
-
-    rung: str
-    move: str
-    tried: int = 0
-    won: int = 0
-    chance: float = 0.0  # how probable it is that the work lands after it
-    cost: float = 1.0  # in usual attempts
-
-    @property
-    def worth(self) -> float:
-        return self.chance / self.cost
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """The chosen action and why: enough to explain it without the code."""
 
     action: Action
     reason: str
     rung: str  # where on which ladder, e.g. ``check_failed[1]``
-    weighed: tuple[Weighed, ...] = ()
-    """What could have been done and was worth how much, where there was evidence to weigh."""
+    weighed: tuple[Mapping[str, str | int | float], ...] = ()
+    """Unused. Journals of version 0.1 hold figures here that ranked the possible actions."""
 
 
 APPROVAL = "approval"

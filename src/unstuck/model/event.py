@@ -46,9 +46,9 @@ class Options:
     order: Order | None = None
     """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
     records: tuple[tuple[str, int, int], ...] = ()
-    """Where experience orders: what each agent landed and failed in earlier runs. Kept, so that a replay draws the same."""
+    """With order `experience`: agent, attempts landed and attempts failed in earlier runs. Kept for the replay."""
     sorts: tuple[tuple[str, tuple[tuple[str, int, int], ...]], ...] = ()
-    """The same by sort of task, for those of which enough is known."""
+    """Unused. Journals of version 0.1 hold such records by sort of task here."""
     approve: tuple[Gate, ...] = ()
     """What a person wants to approve before it is done."""
 

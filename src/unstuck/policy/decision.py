@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from unstuck.journal.breakers import LIMITED
 from unstuck.journal.lineage import Lineage
@@ -20,11 +20,10 @@ from unstuck.model.action import (
     Rollback,
     Switch,
     Wait,
-    Weighed,
 )
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import THE_END_OF
-from unstuck.policy.experience import PRICED, Experience, weigh
+from unstuck.policy.experience import Experience
 from unstuck.policy.fix_tasks import exceeded
 from unstuck.policy.profiles import FUTILE, PASSING, Ladder, Policy, Rung
 
@@ -93,59 +92,35 @@ def decide(
     spent = _spent(failure, history, policy)
     if spent:
         return _ask(spent, "limit", policy)
-    choices, limit = _open_rungs(name, ladder, failure, history, policy, experience)
-    if choices:
-        return _chosen(choices, reason, failure, history, policy, experience)
-    if limit is not None:
-        return _ask(f"{limit[1]}\nLast: {failure.summary}", limit[0], policy)
+    rung, action, limit = _first_open_rung(name, ladder, failure, history, policy, experience)
+    if action is not None:
+        return Decision(action=action, reason=reason, rung=rung)
+    if limit:
+        return _ask(f"{limit}\nLast: {failure.summary}", rung, policy)
     nobody_begins = failure.kind in PASSING and history.met_by_check and not history.sessions
     if (failure.kind in FUTILE or nobody_begins) and history.everywhere and not history.own_doing:
         return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
     return _ask(reason, f"{name}[end]", policy)
 
 
-def _open_rungs(
+def _first_open_rung(
     name: str, ladder: Ladder, failure: Failure, history: History, policy: Policy, experience: Experience
-) -> tuple[list[tuple[str, Rung, Action]], tuple[str, str] | None]:
-    """List what the ladder still allows, in its order; and the limit of fix tasks, if it ends there."""
+) -> tuple[str, Action | None, str]:
+    """Return the first rung that applies with its action; or the limit of fix tasks that ends the ladder."""
     taken = Counter(history.climbed)
-    waited = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
-    choices: list[tuple[str, Rung, Action]] = []
+    waits = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
         limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
         if limit is not None:
-            return choices, limit
-        count = waited if rung.move == "wait" else taken[step]
-        action = _action(rung, failure, history, policy, experience, count) if taken[step] < rung.times else None
+            return limit[0], None, limit[1]
+        if taken[step] >= rung.times:
+            continue
+        count = waits if rung.move == "wait" else taken[step]
+        action = _action(rung, failure, history, policy, experience, count)
         if action is not None:
-            choices.append((step, rung, action))
-    return choices, None
-
-
-def _chosen(
-    choices: list[tuple[str, Rung, Action]],
-    reason: str,
-    failure: Failure,
-    history: History,
-    policy: Policy,
-    experience: Experience,
-) -> Decision:
-    """Take the first open rung; where the profile lets evidence speak and there is some, the one that is worth most."""
-    step, _, action = choices[0]
-    weighed: tuple[Weighed, ...] = ()
-    if policy.priced and failure.charged and all(rung.move in PRICED for _, rung, _ in choices):
-        rungs = [(name, rung.move) for name, rung, _ in choices]
-        weighed = weigh(rungs, str(failure.kind), history.agent, experience.moves)
-    if not any(one.tried for one in weighed):
-        return Decision(action=action, reason=reason, rung=step)
-    best = max(weighed, key=lambda one: one.worth)  # among equals the first
-    if best.move == "ask":
-        tried = sum(one.tried for one in weighed if one.move != "ask")
-        question = f"{reason} (Earlier runs tried what is left to do here {tried} times, nearly always in vain.)"
-        return replace(_ask(question, "worth", policy), weighed=weighed)
-    action = next(one for name, _, one in choices if name == best.rung)
-    return Decision(action=action, reason=reason, rung=best.rung, weighed=weighed)
+            return step, action, ""
+    return "", None, ""
 
 
 def _land(because: str, reason: str, rung: str, history: History) -> Decision:

@@ -9,7 +9,7 @@ from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.breakers import LIMITED
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command
-from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback, Weighed
+from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback
 from unstuck.model.event import Decided, Entry
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
@@ -233,7 +233,6 @@ class Retold:
     reason: str
     other_action: Action
     other_rung: str
-    weighed: tuple[Weighed, ...] = ()  # what the run weighed, and found how much worth
 
     @property
     def same(self) -> bool:
@@ -262,7 +261,6 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
             told.append(Retold(
                 seq=entry.seq, task=event.task, attempt=task.current.number, failure=task.current.failure, action=event.decision.action,
                 rung=event.decision.rung, reason=event.decision.reason, other_action=other.action, other_rung=other.rung,
-                weighed=event.decision.weighed,
             ))  # fmt: skip
         state.apply(entry)
     return told

@@ -110,7 +110,6 @@ class Policy:
     quota: Quota = "wait"
     siblings_first: bool = False  # try a failed task again only after those that ran at its side have finished
     spent: str = ""  # what to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in
-    priced: bool = False  # evidence of earlier runs may take the open rungs of a ladder in another order
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
         """Return the kind's own ladder, where there is one; else that of the word by which the profile decides."""

@@ -7,7 +7,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import SETTLED, TaskState
 from unstuck.model.plan import beside, cleans_up
-from unstuck.policy.experience import drawn, task_sort
+from unstuck.policy.experience import sorted_by_rate
 
 
 def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:
@@ -45,7 +45,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
 
 def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     """Return who will have the task next: as a switch chose, as before, as the plan says, or the first in order."""
-    agents = ranked(state, task.task.id)
+    agents = agents_in_order(state)
     if task.attempts and task.stage is not Stage.OPEN:
         return task.current.agent
     before = task.attempts[-1].agent if len(task.attempts) > task.epoch_from else None
@@ -63,16 +63,14 @@ def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     return next(iter([*(name for name in wanted if name not in resting), *awake, *wanted, *agents]), "")
 
 
-def ranked(state: RunState, name: str) -> tuple[str, ...]:
-    """Return the run's agents in the order in which this task tries them: as given, or as experience has it."""
+def agents_in_order(state: RunState) -> tuple[str, ...]:
+    """Return the run's agents in the order in which a task tries them: as given, or by landed rate."""
     if state.started is None:
         return ()
     options = state.started.options
     if options.order != "experience":
         return options.agents
-    sort = task_sort(state.tasks[name].task) if name in state.tasks else ""
-    order = drawn(dict(options.sorts).get(sort, options.records), f"{state.started.run}\0{name}")
-    return tuple(sorted(options.agents, key=lambda agent: order.index(agent) if agent in order else len(order)))
+    return sorted_by_rate(options.agents, options.records)
 
 
 def waits(task: TaskState, now: float) -> bool:

@@ -1,7 +1,7 @@
 """Tell an event in one line: what happened, and why."""
 
 from unstuck.agents.claims import says_done
-from unstuck.model.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait, Weighed
+from unstuck.model.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait
 from unstuck.model.event import (
     Acted,
     Classified,
@@ -97,12 +97,6 @@ def _verdict(verdict: Verdict) -> str:
     told = f"{len(results) - excused - idle} of {len(results)} checks pass"
     told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
     return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told
-
-
-def weighed_text(one: Weighed) -> str:
-    """Say what something was worth, and by which figures."""
-    seen = f"{one.won} of {one.tried} landed" if one.tried else "no evidence"
-    return f"{one.move} [{one.rung}] {one.worth:.2f} = {one.chance:.2f} for {one.cost:.2g} ({seen})"
 
 
 def action_text(action: Action) -> str:
