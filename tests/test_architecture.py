@@ -31,7 +31,6 @@ TOO_LONG = {
     "git/shared_objects.py",
     "journal/run_state.py",
     "journal/task_state.py",
-    "library/recovery.py",
     "plans/blocks.py",
     "plans/json_formats.py",
     "plans/phases.py",
@@ -39,7 +38,6 @@ TOO_LONG = {
     "remedies/machine.py",
     "remedies/performing.py",
     "remedies/situation.py",
-    "report/summaries.py",
 }
 """Modules over the limit; the list may only shrink."""
 

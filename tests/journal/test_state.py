@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.compat.phase_file import phase
+from unstuck.compat.auto_claude import attempt_history, build_commits
+from unstuck.compat.autobuild import phase
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.stages import AFTER, AFTER_ACTION
 from unstuck.model import event as events
@@ -35,7 +36,7 @@ from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.policy.history import history
 from unstuck.policy.schedule import blocked, startable
 from unstuck.report.event_lines import sentence
-from unstuck.report.summaries import attempt_history, build_commits, summary
+from unstuck.report.summaries import summary
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
 TASKS = (

@@ -18,7 +18,8 @@ from unstuck.app.journal_location import open_for_run, remember_store, staffed
 from unstuck.app.remedy_runs import Relief
 from unstuck.app.settings import fence_of, gates_of, note_found, policy_of, without_fence
 from unstuck.app.state_folder import begin_anew, claimed, journal_path
-from unstuck.compat.autobuild import Adopted, adopt, inherited
+from unstuck.compat.auto_claude import inherited
+from unstuck.compat.autobuild import Adopted, adopt
 from unstuck.compat.notices import not_runnable
 from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.diagnosis.rule_files import catalog_guidance

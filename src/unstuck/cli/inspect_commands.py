@@ -12,7 +12,7 @@ import click
 
 from unstuck.cli import json_option, run_option, run_text, say
 from unstuck.cli.terminal_text import fitted, patch_line, plain, span
-from unstuck.compat.phase_file import phase
+from unstuck.compat.autobuild import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
 from unstuck.model.text import iso
@@ -21,7 +21,8 @@ from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked
 from unstuck.report.event_lines import action_text
 from unstuck.report.questions import causes, escalation
-from unstuck.report.summaries import WORDS, lineage_text, page_of, vouched
+from unstuck.report.run_page import page_of
+from unstuck.report.summaries import WORDS, lineage_text, vouched
 
 if TYPE_CHECKING:
     from unstuck.app.inspect import View
@@ -338,7 +339,7 @@ def _profiles(named: str | None) -> dict[str, Policy]:
 
 def _keep(page: Path, run_id: str | None, *, open_page: bool) -> None:
     from unstuck.app.inspect import look
-    from unstuck.web.saved_page import keep_page  # only who keeps a page waits for it
+    from unstuck.web.page import keep_page  # only who keeps a page waits for it
 
     size = keep_page(Path.cwd(), look(Path.cwd(), run_id), page)
     say(f"Wrote {page}, {size / 1000:.0f} kB. It holds diffs and outputs: look before you send it.")

@@ -1,28 +1,32 @@
-"""Edge: Take over what predecessors left: the phases in `.autobuild/`, the histories of Auto-Claude."""
+"""State files in the shape of autobuild: those that it left, those that a run writes."""
 
 import json
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from unstuck.agents.claims import Result
+from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.classifying import result_of
 from unstuck.git.git_command import Git
-from unstuck.model.event import Inherited, PastAttempt, PastCommit, PastTask
-from unstuck.model.plan import Plan, Task, named
+from unstuck.journal.run_state import RunState
+from unstuck.journal.task_state import AttemptState, TaskState
+from unstuck.model.event import Inherited, PastAttempt, PastTask
+from unstuck.model.failure import Failure
+from unstuck.model.plan import Plan, Task, named, parts
+from unstuck.model.text import iso, one_line
+from unstuck.model.verdict import CheckKind, Verdict
+from unstuck.policy.schedule import blocked
+from unstuck.report.verdict_formats import check_object
 
 FOLDER = ".autobuild"
 COMPLETE = ("complete", "completed")
 ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
 """An attempt's error, in either of the two shapes that these files have."""
 TEXT_CHARS = 2000
-FOLDERS = ("memory", ".")
-"""Where a predecessor keeps its files, seen from its plan."""
-HISTORY, COMMITS = "attempt_history.json", "build_commits.json"
-Past = TypeVar("Past", PastAttempt, PastCommit)
-MOST_ATTEMPTS = 50
-"""The last ones of a task; a brief tells three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
     folder = root / FOLDER
     if plan.format != "superplan" or not (folder / "phases").is_dir():
         return Adopted(plan=plan)
-    meant = _read_object(folder / "config.json").get("plan_path")
+    meant = read_json_object(folder / "config.json").get("plan_path")
     if isinstance(meant, str) and os.path.realpath(root / meant) != os.path.realpath(root / plan.path):
         return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {meant!r}; nothing of it is used.",))
     tasks = {task.id: task for task in plan.tasks}
@@ -48,7 +52,7 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
     notes: list[str] = []
     tried: list[PastTask] = []
     for path in sorted((folder / "phases").glob("phase-*.json")):
-        state = _read_object(path)
+        state = read_json_object(path)
         task = _task(tasks, state)
         if task is None or task.done:
             continue
@@ -109,17 +113,7 @@ def _reached(git: Git, commit: str) -> bool:
     return whole and git.succeeds("merge-base", "--is-ancestor", commit, "HEAD")
 
 
-def inherited(plan: Path, *more: Path) -> Inherited | None:
-    """Return what the first folder with records tells. A file that cannot be read tells nothing and stops nothing."""
-    for folder in (*(plan.parent / name for name in FOLDERS), *more):
-        tasks = tuple(_tasks(_read_object(folder / HISTORY).get("subtasks")))
-        commits = tuple(_read(PastCommit, _read_object(folder / COMMITS).get("commits")))
-        if tasks or commits:
-            return Inherited(source=str(folder), tasks=tasks, commits=commits)
-    return None
-
-
-def _read_object(file: Path) -> dict[str, Any]:
+def read_json_object(file: Path) -> dict[str, Any]:
     """Read an object; a file that is none holds nothing."""
     try:
         content = json.loads(file.read_text(encoding="utf-8", errors="replace"))
@@ -128,18 +122,190 @@ def _read_object(file: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _tasks(subtasks: object) -> Iterator[PastTask]:
-    for name, entry in subtasks.items() if isinstance(subtasks, dict) else ():
-        attempts = tuple(_read(PastAttempt, entry.get("attempts") if isinstance(entry, dict) else None))
-        if attempts:
-            yield PastTask(id=name, attempts=attempts[-MOST_ATTEMPTS:])
+PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
+"""Our statuses as autobuild's files know them; the others have the same name there."""
+GATES: dict[CheckKind, str] = {"types": "typecheck"}
+"""Our kinds of checks as autobuild's files know them, where the names differ."""
+CLAIMS = {"done": "complete", "failed": "failed", "none": None}
+VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
+FINAL = "Failed after maximum retries"
+SAID_CHARS = 200
 
 
-def _read(shape: type[Past], items: object) -> Iterator[Past]:
-    """Fill a shape from each object of a list: what is missing there, or of another type, is empty."""
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict):
-            kept = {one.name: item[one.name] for one in fields(shape) if type(item.get(one.name)) is one.type}
-            empty: dict[str, Any] = {one.name: one.type() for one in fields(shape) if callable(one.type)}
-            texts = {name: value[:TEXT_CHARS] for name, value in kept.items() if isinstance(value, str)}
-            yield shape(**empty | kept | texts)
+def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
+    """Return a task's state file. `waiting` is what `blocked` returns, for those who ask for many files."""
+    task = state.tasks[name]
+    known = {name, *task.task.joins}
+    causes = (blocked(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
+    last = task.tries[-1] if task.tries else None
+    return {
+        "phase_id": name,
+        "phase_name": task.task.title,
+        "status": "blocked" if causes else PHASE_STATUS.get(task.status, task.status),
+        "attempt": len(task.tries),
+        "max_attempts": state.started.options.max_attempts if state.started else None,
+        "timestamps": _timestamps(task),
+        "dependencies": {
+            "depends_on": list(task.task.depends_on),
+            "parallel_with": list(task.task.parallel_with),
+            "blocks": [other for other, one in state.tasks.items() if not known.isdisjoint(one.task.depends_on)],
+        },
+        "lineage": {
+            "fixes": task.task.fixes,
+            "chain": list(state.lineage(name).chain),
+            "fix_tasks": list(task.fixes),
+            "waits_for": list(task.waits_for),
+        },
+        "execution": _execution(state, task, last),
+        "quality_gates": _gates(last.verdict, last.failure) if last and last.verdict else None,
+        "verification": _verification(last) if last and last.verdict else None,
+        "commit": _commit(task),
+        "plan_updates": {"tasks_checked": len(task.task.items), "dod_checked": True, "status_updated": True}
+        if task.status == "complete"
+        else None,
+        "attempts": [_attempt(attempt) for attempt in task.attempts],
+        "error": {"type": "blocked", "message": f"Blocked by failed phase {causes[0]}", "blocking_phase": causes[0]}
+        if causes
+        else error(state, task),
+        "unstuck": {"run": state.started.run if state.started else None, "event": state.seq},
+    }
+
+
+def error(state: RunState, task: TaskState) -> dict[str, Any] | None:
+    """Return what went wrong in this epoch: each attempt's failure, and what became of it in the end."""
+    found: dict[str, Any] = {}
+    before: Failure | None = None
+    for number, attempt in enumerate(task.tries, 1):
+        if attempt.failure is not None:
+            found[f"attempt_{number}"] = {
+                "type": phase_type(attempt.failure),
+                "message": headline(attempt.failure, before),
+            }
+            before = attempt.failure
+    if found and task.status == "complete":
+        found["resolved_on_retry"] = True
+    if task.status == "stuck":
+        most = state.started.options.max_attempts if state.started else None
+        found["final"] = FINAL if most is not None and len(task.tries) >= most else one_line(task.question, SAID_CHARS)
+    return found or None
+
+
+def config(state: RunState) -> dict[str, Any]:
+    """Return the run's own facts; written last, so that its event number covers all other files."""
+    started = state.started
+    assert started is not None
+    statuses = [task.status for task in state.tasks.values()]
+    done, failed = sum(one in ("complete", "skipped") for one in statuses), statuses.count("stuck")
+    times = [task.last_at for task in state.tasks.values()]
+    return {
+        "version": "1.0.0",
+        "run": started.run,
+        "plan_path": started.plan,
+        "commit_mode": started.options.commit,
+        "started_at": iso(state.created),
+        "last_updated": iso(max(times, default=0.0) or state.created),
+        "agents": list(started.options.agents),
+        "phases": {
+            "total": len(statuses),
+            "completed": done,
+            "failed": failed,
+            "pending": len(statuses) - done - failed,
+        },
+        "unstuck": {"run": started.run, "event": state.seq},
+    }
+
+
+def _timestamps(task: TaskState) -> dict[str, Any]:
+    began = task.tries[0].started if task.tries else None
+    ended = task.last_at if began is not None and task.status in ("complete", "stuck") else None
+    found: dict[str, Any] = {"started": iso(began) if began is not None else None}
+    if task.status == "stuck" and ended is not None:
+        found["failed"] = iso(ended)
+    else:
+        found["completed"] = iso(ended) if ended is not None else None
+    if began is not None and ended is not None:
+        found["duration_seconds"] = round(ended - began, 3)
+    return found | {"last_updated": iso(task.last_at) if task.last_at else None}
+
+
+def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
+    if last is None:
+        return None
+    said = result_of(last.outcome) if last.outcome else None
+    total = len(task.task.items) or 1
+    done = min(max(said.tasks_completed, 0), total) if isinstance(said, Result) and last.failure else 0
+    run = state.started.run if state.started else ""
+    return {
+        "subagent_id": f"{run}/{task.task.id}/{last.number}",
+        "subagent_model": last.agent,
+        "tasks_total": total,
+        "tasks_completed": total if task.status == "complete" else done,
+    }
+
+
+def _gates(verdict: Verdict, failure: Failure | None) -> dict[str, Any]:
+    """Return the checks by kind; of several of a kind, the first that fails."""
+    found: dict[str, Any] = {}
+    for result in verdict.results:
+        name = GATES.get(result.kind, result.kind)
+        if name in found and not found[name]["passed"]:
+            continue
+        lines = [line for line in result.ended.tail.splitlines() if line.strip()]
+        passed = result.status == "pass"
+        found[name] = {
+            "passed": passed,
+            "command": result.command,
+            "output_summary": one_line(lines[-1], SAID_CHARS) if lines else "",
+        }
+        if result.kind == "test" and not passed and failure is not None:
+            found[name]["failures"] = list(failure.tests)
+    return found
+
+
+def _verification(attempt: AttemptState) -> dict[str, Any]:
+    verdict = attempt.verdict
+    assert verdict is not None
+    return {
+        "subagent_claimed": CLAIMS[attempt.outcome.claim] if attempt.outcome else None,
+        "fresh_verification": VERDICTS[verdict.status],
+        "verified_at": iso(attempt.ended) if attempt.ended else None,
+        "tree": verdict.tree,
+        "checks": [check_object(result) for result in verdict.results],
+        "findings": [asdict(remark) for remark in verdict.remarks],
+    }
+
+
+def _commit(task: TaskState) -> dict[str, Any] | None:
+    if task.status != "complete":
+        return None
+    message, changes = task.task.subject, task.changes
+    kind, scope = parts(message)
+    return {
+        "message": message,
+        "type": kind,
+        "scope": scope,
+        "files_created": list(changes.created) if changes else [],
+        "files_modified": list(changes.modified) if changes else [],
+        "files_deleted": list(changes.deleted) if changes else [],
+        "committed": task.commit is not None,
+        "commit_sha": task.commit,
+    }
+
+
+def _attempt(attempt: AttemptState) -> dict[str, Any]:
+    failure = attempt.failure
+    return {
+        "n": attempt.number,
+        "agent": attempt.agent,
+        "sessions": attempt.sessions,
+        "started": iso(attempt.started),
+        "ended": iso(attempt.ended) if attempt.ended else None,
+        "type": phase_type(failure) if failure else None,
+        "kind": failure.kind if failure else None,
+        "message": failure.summary if failure else None,
+        "captured": capture(failure, attempt.verdict, attempt.outcome) if failure else None,
+        "decision": attempt.decision.action.type if attempt.decision else None,
+        "reason": attempt.decision.reason if attempt.decision else None,
+        "snapshot": attempt.snapshot,
+        "cost_usd": attempt.cost_usd,
+    }

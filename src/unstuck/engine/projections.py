@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.compat.phase_file import PHASE_STATUS, config, phase
+from unstuck.compat.autobuild import PHASE_STATUS, config, phase
 from unstuck.compat.smart_ralph import SpecFolder, set_aside
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
@@ -68,8 +68,9 @@ class Projections:
 
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
+        from unstuck.compat.auto_claude import attempt_history, build_commits
         from unstuck.report.questions import escalation
-        from unstuck.report.summaries import attempt_history, build_commits, lineage_text
+        from unstuck.report.summaries import lineage_text
 
         if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from unstuck.agents.claims import contradictions
 from unstuck.hook.guard import ask_git, configured
 from unstuck.hook.hook_input import Heard
-from unstuck.hook.session_loops import Memory
+from unstuck.hook.memory import Memory
 from unstuck.hook.workspace_head import head_of, root_of
 from unstuck.model.config import Config, HookConfig
 from unstuck.model.text import one_line, quoted

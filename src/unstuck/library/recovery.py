@@ -1,16 +1,13 @@
 """Edge: `unstuck.Recovery`, the recovery manager of a loop of one's own; its facts are kept in memory, or in a file that several processes share."""
 
-import fcntl
-import json
 import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from unstuck.app.remedy_plan import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
 from unstuck.diagnosis.classifying import failed_call
@@ -22,15 +19,14 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
 from unstuck.library.advice import Advice, Attempt, Past, advice, past
+from unstuck.library.ledger import Ledger
 from unstuck.model.action import Accept, Escalate, Fix
-from unstuck.model.errors import BadUsage, CannotWrite
+from unstuck.model.errors import BadUsage
 from unstuck.model.event import (
     Acted,
     AttemptStarted,
     Classified,
     Decided,
-    Entry,
-    Event,
     Noted,
     Operated,
     Options,
@@ -40,8 +36,6 @@ from unstuck.model.event import (
     SessionEnded,
     SessionStarted,
     Verified,
-    decode,
-    encode,
 )
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
@@ -351,59 +345,3 @@ def _circular(task: TaskState, approach: str) -> str:
     failed = [footprint(one) for one in task.tries if one.failure is not None and one.failure.charged]
     signal = circular(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed) if approach else None
     return signal.sentence if signal is not None else ""
-
-
-class Ledger:
-    """Facts, and the state that they add up to. Without a path they live as long as this value."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.state = RunState()
-        self._path = path
-        self._read_to = 0
-        self._file: BinaryIO | None = None
-
-    @contextmanager
-    def held(self) -> Iterator[RunState]:
-        """Take in what others wrote meanwhile, and keep them from writing until the end."""
-        if self._path is None:
-            yield self.state
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(_private(self._path), "ab+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                self._take_in(file)
-                self._file = file
-                yield self.state
-        except OSError as error:
-            raise CannotWrite(
-                f"{self._path} cannot be written: {error.strerror}.", hint="Name another file, or make room."
-            ) from error
-        finally:
-            self._file = None
-
-    def add(self, event: Event, at: float) -> None:
-        """Write a fact down, then take it in; only while it is `held`."""
-        entry = Entry(self.state.seq + 1, at, event)
-        if self._file is not None:
-            line = f'{{"seq": {entry.seq}, "at": {at!r}, "event": {encode(event)}}}\n'.encode()
-            self._file.write(line)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._read_to += len(line)
-        self.state.apply(entry)
-
-    def _take_in(self, file: BinaryIO) -> None:
-        file.seek(self._read_to)
-        for line in file:
-            if not line.endswith(b"\n"):  # its writer died in the middle of it
-                file.truncate(self._read_to)
-                break
-            row = json.loads(line)
-            self.state.apply(Entry(row["seq"], row["at"], decode(json.dumps(row["event"]), seq=row["seq"])))
-            self._read_to += len(line)
-
-
-def _private(path: Path) -> int:
-    """Open a file that is nobody else's to read: outputs of commands are in it."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

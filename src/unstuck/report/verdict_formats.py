@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -127,3 +128,21 @@ def _result(remark: Remark, place: int) -> dict[str, Any]:
         location = {"artifactLocation": {"uri": quote(remark.path)}, "region": {"startLine": max(1, remark.line)}}
         result["locations"] = [{"physicalLocation": location}]
     return result
+
+
+def check_object(result: CheckResult) -> dict[str, Any]:
+    """Return one check with its evidence."""
+    return {
+        "command": result.command,
+        "kind": result.kind,
+        "status": result.status,
+        "exit_code": result.ended.exit_code,
+        "seconds": round(result.ended.seconds, 3),
+        "runs": result.runs,
+        "flaky": result.flaky,
+        "cached": result.cached,
+        "why": result.idle or result.although or None,
+        "counts": asdict(result.counts) if result.counts else None,
+        "tests": list(result.tests),
+        "log": result.log or None,
+    }

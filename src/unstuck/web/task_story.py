@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from unstuck.compat.phase_file import check_object
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState
 from unstuck.model.action import Decision
@@ -26,6 +25,7 @@ from unstuck.model.verdict import Verdict
 from unstuck.report.event_lines import action_text, sentence
 from unstuck.report.questions import escalation, question
 from unstuck.report.summaries import lineage_text
+from unstuck.report.verdict_formats import check_object
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000

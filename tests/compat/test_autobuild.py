@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.compat.phase_file import config, phase
+from unstuck.compat.autobuild import config, phase
 from unstuck.diagnosis.captured import capture, headline
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Action, Decision, Halt, Retry
