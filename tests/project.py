@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.copies import Files, copied, taken
-from tests.nursery import Nursery
+from tests.fork_server import ForkServer
 
 from unstuck.cli import run_cli
 from unstuck.git.repository import find, slots_folder
@@ -48,11 +48,7 @@ class Project:
     """A repository of a user's."""
 
     root: Path
-    nursery: Nursery = field(repr=False)
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        return os.environ
+    fork_server: ForkServer = field(repr=False)
 
     @property
     def home(self) -> Path:
@@ -118,7 +114,7 @@ class Project:
 
     def unstuck(self, *arguments: str, cwd: Path | None = None, **env: str) -> Told:
         """Run a command to its end, in a process of its own that has loaded its modules before."""
-        done = self.nursery.run(arguments, self, env, cwd=cwd)
+        done = self.fork_server.run(arguments, cwd=cwd or self.root, env={**os.environ, **env})
         return Told(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def start(self, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:
@@ -161,26 +157,26 @@ def outside_of_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+def fork_server() -> Iterator[ForkServer]:
+    opened = ForkServer()
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def project(tmp_path: Path, nursery: Nursery) -> Project:
+def project(tmp_path: Path, fork_server: ForkServer) -> Project:
     """Make a repository with one commit on `main`, short limits, and an agent that does nothing."""
-    return make_project(tmp_path / "project", nursery)
+    return make_project(tmp_path / "project", fork_server)
 
 
 @pytest.fixture(scope="module")
-def half_done(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Project:
+def half_done(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Project:
     """Run a plan whose second task gets stuck. Made once: look at it, change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("PYTHONPATH", str(SOURCE))
         patch.delenv("UNSTUCK_RUN", raising=False)
-        made = make_project(tmp_path_factory.mktemp("half-done") / "project", nursery)
+        made = make_project(tmp_path_factory.mktemp("half-done") / "project", fork_server)
         made.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "grep -q right b.txt"))
         made.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]])
         told = made.run("--max-attempts", "1")
@@ -188,8 +184,8 @@ def half_done(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Pro
     return made
 
 
-def make_project(root: Path, nursery: Nursery) -> Project:
-    made = Project(root, nursery)
+def make_project(root: Path, fork_server: ForkServer) -> Project:
+    made = Project(root, fork_server)
     copied(_first_commit(), root)
     made.script()
     return made

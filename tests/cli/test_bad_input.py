@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.model.plan import Plan, Task, check
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 import unstuck
 from unstuck.cli import commands

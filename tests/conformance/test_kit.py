@@ -8,7 +8,7 @@ from tests.conformance.agents import AGENTS
 from tests.conformance.clis import pinned
 from tests.conformance.conftest import MARK, PROC, marked
 from tests.conformance.scenarios import SCENARIOS
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.model.failure import Kind
 

@@ -18,7 +18,7 @@ from tests.conformance.island import alone
 from tests.conformance.scenarios import DONE, DRAFT, LANDED, SCENARIOS, WORK, Scenario
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Run, Stall
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.agents.manifests import catalog
 from unstuck.model.failure import KINDS, Kind

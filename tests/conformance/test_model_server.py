@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.conformance.server import ModelServer
 from tests.conformance.turns import Cut, Fault, Refuse, Run, Say, Stall, Trouble
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 MESSAGES, RESPONSES, CHAT = "/v1/messages?beta=true", "/v1/responses", "/v1/chat/completions"
 GEMINI, GEMINI_STREAM = "/v1beta/models/m:generateContent", "/v1beta/models/m:streamGenerateContent?alt=sse"

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.nursery import Nursery
-from tests.patience import wait_until
+from tests.fork_server import ForkServer
+from tests.waiting import wait_until
 
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.sqlite import COVERED, SqliteJournal
@@ -183,7 +183,7 @@ class World:
 
     root: Path
     env: Mapping[str, str] = field(repr=False)
-    nursery: Nursery = field(repr=False)
+    fork_server: ForkServer = field(repr=False)
 
     # --- supervisors -------------------------------------------------------------------------------
 
@@ -201,11 +201,16 @@ class World:
 
     def unstuck(self, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
         """Run the command line to its end."""
-        return self.nursery.run(arguments, self, env)
+        return self.fork_server.run(arguments, cwd=self.root, env={**self.env, **(env or {})})
 
     def live(self, commit: str, die_at: str = "") -> "subprocess.CompletedProcess[str]":
         """Run a supervisor that dies at the place, or to the end if there is none."""
-        return self.nursery.run(["doomed", "tasks.md", commit], self, {"DIE_AT": die_at})
+        return self.doomed("tasks.md", commit, die_at)
+
+    def doomed(self, plan: str, commit: str, die_at: str) -> "subprocess.CompletedProcess[str]":
+        """Run a plan with a supervisor that dies at the place."""
+        env = {**self.env, "DIE_AT": die_at}
+        return self.fork_server.run([plan, commit], cwd=self.root, env=env, module="tests.engine.doomed")
 
     def die(self, place: str, commit: str) -> None:
         """Run a supervisor that dies at the place; it is an error if it never comes there."""
@@ -215,7 +220,7 @@ class World:
     def go_on(self, commit: str) -> "subprocess.CompletedProcess[str]":
         """Take the run up again as a user would: `resume` if it began, else `run`."""
         arguments = ["resume"] if self.runs() else ["run", "tasks.md", "--commit", commit]
-        return self.nursery.run([*arguments, "--quiet"], self)
+        return self.unstuck(*arguments, "--quiet")
 
     def go_on_together_with_late_git(self) -> "subprocess.CompletedProcess[str]":
         """Take the run up again; a git command of the dead supervisor comes to life when the new one is at work."""
@@ -385,18 +390,11 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    opened = Nursery("tests.engine.doomed")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory, commands: Path, nursery: Nursery) -> World:
+def template(tmp_path_factory: pytest.TempPathFactory, commands: Path, fork_server: ForkServer) -> World:
     """Make a repository whose user is in the middle of something: staged, changed and new files, a stash, a branch."""
     root = tmp_path_factory.mktemp("template") / "repo"
     root.mkdir()
-    world = World(root, _environment_of(root, commands), nursery)
+    world = World(root, _environment_of(root, commands), fork_server)
     files = {"tasks.md": PLAN, "unstuck.toml": CONFIG, "one": "1\n", "two": "2\n", "three": "3\n"}
     world.git("init", "--quiet", "--template=")
     for name, text in files.items():
@@ -416,13 +414,13 @@ def template(tmp_path_factory: pytest.TempPathFactory, commands: Path, nursery: 
 
 
 @pytest.fixture(scope="session")
-def make_world(template: World, commands: Path, nursery: Nursery) -> Callable[..., World]:
+def make_world(template: World, commands: Path, fork_server: ForkServer) -> Callable[..., World]:
     """Return a function that makes a fresh copy of the template."""
 
     def make(folder: Path, *, counting: bool = False) -> World:
         root = folder / "repo"
         shutil.copytree(template.root, root, symlinks=True)
-        world = World(root, _environment_of(root, commands, counting=counting), nursery)
+        world = World(root, _environment_of(root, commands, counting=counting), fork_server)
         world.git("update-index", "-q", "--refresh", "--", "tasks.md", "unstuck.toml")
         return world
 

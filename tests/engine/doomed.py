@@ -1,7 +1,6 @@
 """Supervisors that die by SIGKILL at the place that DIE_AT names.
 
-A nursery whose command line has one more command: `doomed PLAN COMMIT` runs a plan as `unstuck run` does, with places
-to die: `before|after append TYPE TASK N` and `before|after rename FILE N`, the N-th event of a type for a task and the
+`python -m tests.engine.doomed PLAN COMMIT` runs a plan as `unstuck run` does, with places to die: `before|after append TYPE TASK N` and `before|after rename FILE N`, the N-th event of a type for a task and the
 N-th time that a file of this name is put. Other places are in the commands that the supervisor starts; they find it by
 the variable SUPERVISOR.
 """
@@ -10,14 +9,10 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.nursery import serve
-
 from unstuck.app.open_run import open_run
-from unstuck.cli import run_cli
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.model.event import Entry, Event, Options
 
@@ -61,14 +56,7 @@ def reach(place: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run(arguments: Sequence[str]) -> int:
-    if arguments[0] != "doomed":
-        return run_cli(arguments)
-    _, plan, commit = arguments
-    return _doomed(plan, commit)
-
-
-def _doomed(plan: str, commit: Any) -> int:
+def main(plan: str, commit: Any) -> int:
     os.environ["SUPERVISOR"] = str(os.getpid())
     if " rename " in os.environ["DIE_AT"]:
         sys.addaudithook(Renames())
@@ -77,4 +65,4 @@ def _doomed(plan: str, commit: Any) -> int:
 
 
 if __name__ == "__main__":
-    serve(run)
+    sys.exit(main(*sys.argv[1:]))

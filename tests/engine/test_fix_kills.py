@@ -72,7 +72,7 @@ def spec(world: "World") -> "World":
 
 
 def live(world: "World", die_at: str = "") -> int:
-    return world.nursery.run(["doomed", "specs/demo", "auto"], world, {"DIE_AT": die_at}).returncode
+    return world.doomed("specs/demo", "auto", die_at).returncode
 
 
 def outcome(world: "World") -> dict[str, Any]:
@@ -127,7 +127,7 @@ def test_nobody_dies(spec: "World", undisturbed: dict[str, Any]) -> None:
 @pytest.mark.parametrize("place", some(PLACES, kept=TELLING))
 def test_a_death_during_a_repair_changes_nothing(spec: "World", undisturbed: dict[str, Any], place: str) -> None:
     assert live(spec, place) == -signal.SIGKILL, place
-    done = spec.nursery.run(["resume", "--quiet"], spec)
+    done = spec.unstuck("resume", "--quiet")
     assert done.returncode == 0, done.stderr
     assert outcome(spec) == undisturbed
     assert (spec.root / "d").read_text() == WORK
@@ -138,7 +138,7 @@ def test_a_death_during_a_repair_changes_nothing(spec: "World", undisturbed: dic
 def test_two_deaths_around_the_same_insertion_leave_one_fix_task(spec: "World", undisturbed: dict[str, Any]) -> None:
     assert live(spec, "after rename tasks.md 1") == -signal.SIGKILL
     assert live(spec, "before append acted 2.3 1") == -signal.SIGKILL
-    assert spec.nursery.run(["resume", "--quiet"], spec).returncode == 0
+    assert spec.unstuck("resume", "--quiet").returncode == 0
     assert outcome(spec) == undisturbed
     assert sum(isinstance(entry.event, Decided) for entry in spec.entries()) == 4
 
@@ -185,7 +185,7 @@ def test_deaths_in_a_row_around_a_change_of_the_plan_change_nothing(
     world.commit({"specs/demo/tasks.md": plan, "specs/demo/.ralph-state.json": '{"mine": 1}'})
     for place in DEATHS:
         assert live(world, place.format(task=task)) == -signal.SIGKILL, place
-    done = world.nursery.run(["resume", "--quiet"], world)
+    done = world.unstuck("resume", "--quiet")
     assert done.returncode == 0, done.stdout
     # The Verify of the original must hold after it, not in the parts before it; the agent's own is never taken.
     verify = "  - **Verify**: test -f p\n" if sort == "ADD_FOLLOWUP" else ""

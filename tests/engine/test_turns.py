@@ -2,7 +2,7 @@
 
 import threading
 
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.engine.landing_lock import Turn
 

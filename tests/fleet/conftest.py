@@ -17,12 +17,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 psycopg = pytest.importorskip("psycopg", reason="a fleet needs psycopg: pip install 'unstuck[fleet]'")
 
 from benchmarks.postgres_server import NoPostgres, Server, shared  # noqa: E402  # after the skip
-from tests.fleet.nursery import Member, Nursery, nursery  # noqa: E402
+from tests.fork_server import BackgroundProcess, ForkServer  # noqa: E402
 
 from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: E402
 from unstuck.journal.run_state import RunState, fold  # noqa: E402
@@ -68,8 +68,8 @@ reach late-agent
 test "$DIE_AT" = "$1" || test "$FREEZE_AT" = "$1" || test "$HOLD_AT" = "$1" || exit 0
 mkdir "$MET/$1" 2>/dev/null || exit 0
 test "$HOLD_AT" != "$1" || { while ! test -e "$MET/free"; do sleep 0.02; done; exit 0; }
-test "$DIE_AT" != "$1" || { kill -9 "$DOOMED"; exec sleep 1000; }
-kill -STOP "$DOOMED"
+test "$DIE_AT" != "$1" || { kill -9 "$MEMBER_PID"; exec sleep 1000; }
+kill -STOP "$MEMBER_PID"
 """,
 }
 
@@ -81,18 +81,18 @@ for word do
     if [ "$skip" ]; then skip=; continue; fi
     case "$word" in -c) skip=yes ;; *) name=$word; break ;; esac
 done
-if [ "$PPID" = "$DOOMED" ]; then case "$name" in push | fetch | ls-remote)
+if [ "$PPID" = "$MEMBER_PID" ]; then case "$name" in push | fetch | ls-remote)
     number=1
     while test -d "$MET/$ROLE $name $number" || ! mkdir "$MET/$ROLE $name $number" 2>/dev/null; do
         number=$((number + 1))  # looked for first: each try to make it is a process
     done
     case "$DIE_AT $name $number" in
-    "before git $name $number $name $number") kill -9 "$DOOMED"; exit 1 ;;
-    "after git $name $number $name $number") {GIT} "$@"; kill -9 "$DOOMED"; exit 1 ;;
+    "before git $name $number $name $number") kill -9 "$MEMBER_PID"; exit 1 ;;
+    "after git $name $number $name $number") {GIT} "$@"; kill -9 "$MEMBER_PID"; exit 1 ;;
     esac
     case "$FREEZE_AT $name $number" in
-    "before git $name $number $name $number") kill -STOP "$DOOMED"; while ! test -e "$MET/thawed"; do sleep 0.02; done ;;
-    "after git $name $number $name $number") {GIT} "$@"; code=$?; kill -STOP "$DOOMED"; exit $code ;;
+    "before git $name $number $name $number") kill -STOP "$MEMBER_PID"; while ! test -e "$MET/thawed"; do sleep 0.02; done ;;
+    "after git $name $number $name $number") {GIT} "$@"; code=$?; kill -STOP "$MEMBER_PID"; exit $code ;;
     esac
     test ! -e "$MET/cut-off" || {{ echo "fatal: unable to access the remote" >&2; exit 128; }} ;;
 esac; fi
@@ -195,17 +195,18 @@ class Town:
     env: Mapping[str, str] = field(repr=False)
     networks: tuple[str, ...] = ()
     """Whose member is where: supervisors, and workers in turn."""
-    nursery: Nursery = field(repr=False, kw_only=True)
-    started: list[Member] = field(default_factory=list, repr=False)
+    fork_server: ForkServer = field(repr=False, kw_only=True)
+    started: list[BackgroundProcess] = field(default_factory=list, repr=False)
 
     @property
     def met(self) -> Path:
         return Path(self.env["MET"])
 
-    def start(self, *argv: str, env: Mapping[str, str], cwd: Path | None = None) -> Member:
+    def start(self, module: str, *arguments: str, env: Mapping[str, str], cwd: Path | None = None) -> BackgroundProcess:
         """Start a module with its arguments."""
-        process = self.nursery.start(
-            argv,
+        process = self.fork_server.start(
+            module,
+            arguments,
             env={**self.env, **env},
             cwd=cwd or self.root,
             log=self.met / f"log-{len(self.started)}",
@@ -217,18 +218,18 @@ class Town:
     def _network(self, role: str) -> str:
         if not self.networks:
             return ""
-        workers = sum("worker" in process.argv for process in self.started)
+        workers = sum("worker" in process.arguments for process in self.started)
         return self.networks[0 if role == "supervisor" else 1 + workers % 2]
 
-    def worker(self, *options: str, **env: str) -> Member:
+    def worker(self, *options: str, **env: str) -> BackgroundProcess:
         fixed = ("worker", "--store", self.url, "--repo", str(self.remote), "--agents", "play", "--lease", LEASE)
         return self.start("unstuck", *fixed, *options, env={"ROLE": "worker", **env})
 
-    def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> Member:
+    def supervisor(self, *options: str, cwd: Path | None = None, **env: str) -> BackgroundProcess:
         fixed = ("run", "tasks.md", "--store", self.url)
         return self.start("unstuck", *fixed, *options, cwd=cwd, env={"ROLE": "supervisor", **env})
 
-    def ended(self, process: Member) -> int:
+    def ended(self, process: BackgroundProcess) -> int:
         """Wait for a process; what it said is told if it takes too long."""
         try:
             return process.wait(PATIENCE)
@@ -306,23 +307,24 @@ class Town:
 
 
 @pytest.fixture(scope="session")
-def hatch() -> Iterator[Nursery]:
-    with nursery() as opened:
-        yield opened
+def fleet_server() -> Iterator[ForkServer]:
+    opened = ForkServer("unstuck.fleet")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def town(tmp_path: Path, store: str, hatch: Nursery) -> Iterator[Town]:
-    with living(make_town(tmp_path, store, hatch)) as made:
+def town(tmp_path: Path, store: str, fleet_server: ForkServer) -> Iterator[Town]:
+    with living(make_town(tmp_path, store, fleet_server)) as made:
         yield made
 
 
 @pytest.fixture
-def wide_town(tmp_path: Path, store: str, hatch: Nursery, networks: Networks | None) -> Iterator[Town]:
+def wide_town(tmp_path: Path, store: str, fleet_server: ForkServer, networks: Networks | None) -> Iterator[Town]:
     """A town whose members have a network of their own each, where that is allowed."""
     if networks is not None:
         store = re.sub(r"127\.0\.0\.1:\d+", f"{networks.prefix}.1:{networks.port}", store)
-    town = make_town(tmp_path, store, hatch)
+    town = make_town(tmp_path, store, fleet_server)
     town.networks = networks.names if networks is not None else ()
     with living(town) as made:
         yield made
@@ -336,7 +338,7 @@ def living(town: Town) -> Iterator[Town]:
     wait_until(lambda: not town.orphans(), "the end of all sessions")
 
 
-def make_town(folder: Path, url: str, hatch: Nursery) -> Town:
+def make_town(folder: Path, url: str, fleet_server: ForkServer) -> Town:
     commands, met = folder / "bin", folder / "met"
     for place in (commands, met):
         place.mkdir()
@@ -351,7 +353,7 @@ def make_town(folder: Path, url: str, hatch: Nursery) -> Town:
         "PYTHONPATH": os.pathsep.join(sys.path),
         "MET": str(met),
         "XDG_STATE_HOME": str(folder / "state"),
-        **dict.fromkeys(("DIE_AT", "FREEZE_AT", "HOLD_AT", "ROLE", "DOOMED"), ""),
+        **dict.fromkeys(("DIE_AT", "FREEZE_AT", "HOLD_AT", "ROLE", "MEMBER_PID"), ""),
     }
     root, remote = folder / "cart", folder / "shared.git"
     root.mkdir()
@@ -361,7 +363,7 @@ def make_town(folder: Path, url: str, hatch: Nursery) -> Town:
     git(root, "add", "-A")
     git(root, "commit", "--quiet", "-m", f"first, for {folder.name}")
     git(folder, "clone", "--quiet", "--bare", str(root), str(remote))
-    return Town(root=root, remote=remote, url=url, env=env, nursery=hatch)
+    return Town(root=root, remote=remote, url=url, env=env, fork_server=fleet_server)
 
 
 def is_stopped(pid: int) -> bool:

@@ -5,7 +5,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from tests.fleet.conftest import git
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town

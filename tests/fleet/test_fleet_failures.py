@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.fleet.conftest import git, is_stopped
-from tests.patience import wait_until
 from tests.sampling import some
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.postgres_server import NoPostgres, Server
 from tests.fleet.conftest import git, is_stopped, make_store, make_town, relayed
-from tests.patience import wait_until
 from tests.sampling import some
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.fleet.conftest import Town
-    from tests.fleet.nursery import Nursery
+    from tests.fork_server import ForkServer
 
 ATTEMPT = ("attempt_started", "session_started", "session_ended", "verified", "classified", "decided", "acted")
 APPENDS = (
@@ -134,13 +134,13 @@ def test_a_remote_that_is_down_for_a_while_loses_nothing(town: "Town") -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_restart_of_postgres_ends_no_session_and_no_run(tmp_path: Path, hatch: "Nursery") -> None:
+def test_a_restart_of_postgres_ends_no_session_and_no_run(tmp_path: Path, fleet_server: "ForkServer") -> None:
     try:
         server = Server.make()
     except NoPostgres as error:
         pytest.skip(f"no Postgres can be run here: {error}")
     server.start()
-    town = make_town(tmp_path, make_store(server), hatch)
+    town = make_town(tmp_path, make_store(server), fleet_server)
     try:
         town.worker(HOLD_AT="agent")
         run = town.supervisor()

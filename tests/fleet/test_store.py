@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from tests.fleet.conftest import psycopg
-from tests.patience import wait_until
 from tests.project import Project
+from tests.waiting import wait_until
 
 from unstuck.fleet.jobs import Enlisted, Job, Jobs, Offer
 from unstuck.fleet.postgres import PASSWORD, Link, address

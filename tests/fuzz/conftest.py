@@ -1,5 +1,5 @@
 """The projects of the stories, for the bytes that end in none."""
 
-from tests.project import half_done, nursery, outside_of_any_run, project
+from tests.project import fork_server, half_done, outside_of_any_run, project
 
-__all__ = ["half_done", "nursery", "outside_of_any_run", "project"]
+__all__ = ["fork_server", "half_done", "outside_of_any_run", "project"]

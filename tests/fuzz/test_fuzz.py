@@ -145,7 +145,7 @@ def _nested(event: object, chance: random.Random) -> object:
 
 
 def test_no_request_in_the_journal_ends_in_a_traceback(half_done: Project, tmp_path: Path) -> None:
-    copy = Project(tmp_path / "project", half_done.nursery)
+    copy = Project(tmp_path / "project", half_done.fork_server)
     shutil.copytree(half_done.root, copy.root, symlinks=True)
     path = copy.store / "journal.db"
     with closing(sqlite3.connect(path)) as rows:
@@ -186,7 +186,7 @@ def test_no_request_in_the_journal_ends_in_a_traceback(half_done: Project, tmp_p
 def test_no_row_of_the_journal_ends_in_a_traceback(
     half_done: Project, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    copy = Project(tmp_path / "project", half_done.nursery)
+    copy = Project(tmp_path / "project", half_done.fork_server)
     shutil.copytree(half_done.root, copy.root, symlinks=True)
     journal = copy.store / "journal.db"
     with closing(sqlite3.connect(journal)) as rows:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.git.opening import workspace
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.git.git_command import Git, await_quiet, git_processes
 from unstuck.git.untracked_files import Placing

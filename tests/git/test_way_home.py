@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 from tests.git.opening import workspace
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.git.git_command import Git
 from unstuck.git.merge_back import Homecoming

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 import unstuck
 from unstuck.model.config import TimeLimits

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 from unstuck.app.inspect import look
 from unstuck.app.open_run import open_run

@@ -12,14 +12,14 @@ from tests.project import Project, make_project
 from unstuck.app.inspect import look
 
 if TYPE_CHECKING:
-    from tests.nursery import Nursery
+    from tests.fork_server import ForkServer
 
 FILL = "with open('big.tmp', 'wb', 0) as file:\n    for _ in range(2000):\n        file.write(bytes(4096))\n"
 """Eight megabytes: more than there is, and less than there will be."""
 
 
 @pytest.fixture
-def cramped(tmp_path: Path, nursery: "Nursery", monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def cramped(tmp_path: Path, fork_server: "ForkServer", monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """Make a project that is with all of its slots on a small disk."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -29,7 +29,7 @@ def cramped(tmp_path: Path, nursery: "Nursery", monkeypatch: pytest.MonkeyPatch)
         pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
     monkeypatch.setenv("XDG_STATE_HOME", str(disk / "state"))
     try:
-        made = make_project(disk / "project", nursery)
+        made = make_project(disk / "project", fork_server)
         made.file(".gitignore", "*.tmp\n")
         yield made
     finally:

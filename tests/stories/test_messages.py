@@ -19,7 +19,7 @@ from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig
 
 if TYPE_CHECKING:
-    from tests.nursery import Nursery
+    from tests.fork_server import ForkServer
     from tests.project import Project, Step, Told
 
 UNITTEST = "python3 -m unittest -q test_answer"
@@ -78,12 +78,12 @@ def test_an_agent_that_dies_or_gives_up_is_told_by_its_own_error_line(project: "
 
 
 @pytest.fixture(scope="module")
-def stuck(tmp_path_factory: pytest.TempPathFactory, nursery: "Nursery") -> Iterator[tuple["Project", "Told"]]:
+def stuck(tmp_path_factory: pytest.TempPathFactory, fork_server: "ForkServer") -> Iterator[tuple["Project", "Told"]]:
     """Run a plan of which one task lands with a file that its plan does not name, and one gets stuck. Look, do not touch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("PYTHONPATH", str(SOURCE))
-        made = make_project(tmp_path_factory.mktemp("stuck") / "project", nursery)
+        made = make_project(tmp_path_factory.mktemp("stuck") / "project", fork_server)
         made.file(
             "tasks.md",
             "# A plan\n\n- [ ] 1.1 Write the parser of all the formats that we know\n  - **Files**: a.txt\n"

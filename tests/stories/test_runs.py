@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -6,8 +6,8 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from tests.patience import wait_until
 from tests.stories.superplans import PLAN, superplan, write
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.project import Project

@@ -123,7 +123,7 @@ def test_a_row_that_a_session_writes_in_a_persons_name_is_refused_without_any_sa
 
 
 def test_a_journal_of_an_older_format_takes_every_word_that_there_is_now(half_done: Project, tmp_path: Path) -> None:
-    copy = Project(tmp_path / "project", half_done.nursery)
+    copy = Project(tmp_path / "project", half_done.fork_server)
     shutil.copytree(half_done.root, copy.root, symlinks=True)
     with closing(sqlite3.connect(copy.store / "journal.db")) as journal:
         (text,) = journal.execute("SELECT sql FROM sqlite_master WHERE name = 'requests_are_readable'").fetchone()
