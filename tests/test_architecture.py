@@ -29,8 +29,6 @@ TOO_LONG = {
     "app/services.py",
     "diagnosis/judging.py",
     "git/shared_objects.py",
-    "journal/run_state.py",
-    "journal/task_state.py",
     "plans/blocks.py",
     "plans/json_formats.py",
     "plans/phases.py",

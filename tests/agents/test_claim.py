@@ -24,7 +24,7 @@ from unstuck.agents.claims import (
     statement,
 )
 from unstuck.model.outcome import Claim, Ended
-from unstuck.policy.fix_tasks import summary
+from unstuck.policy.plan_changes import error_title
 
 FAILED = """Task 1.3: Add failure parser FAILED
 - Error: File not found: src/parser.ts
@@ -208,7 +208,7 @@ def test_the_failure_of_another_task_is_not_this_tasks() -> None:
     ],
 )
 def test_the_summary_fits_a_title(error: str, expected: str) -> None:
-    assert summary(failure_report(f"Task 1.3: X FAILED\n- Error: {error}").error, "1.3") == expected
+    assert error_title(failure_report(f"Task 1.3: X FAILED\n- Error: {error}").error, "1.3") == expected
 
 
 # --- the result JSON of autobuild -------------------------------------------------------------------

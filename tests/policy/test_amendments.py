@@ -7,7 +7,14 @@ import pytest
 
 from unstuck.model.plan import Task
 from unstuck.plans import tasks_md
-from unstuck.policy.plan_changes import Amendment, Proposal, Refused, amended_block, over_limit, read_request
+from unstuck.policy.plan_changes import (
+    PlanRequest,
+    ProposedTask,
+    RefusedRequest,
+    exceeded_request_limit,
+    read_request,
+    requested_task_block,
+)
 
 TASK = (
     "- [ ] 9.9 [P] Do a part\n  - **Do**: this\n  - **Files**: a.py\n  - **Done when**: it is\n"
@@ -34,8 +41,8 @@ def read(text: str) -> list[Task]:
 @pytest.mark.parametrize("sort", ["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"])
 def test_a_request_is_read_with_its_tasks(sort: str) -> None:
     found = read_request(request(type=sort), "1.3")
-    assert isinstance(found, Amendment)
-    assert (found.sort, found.reason, found.proposals[0].title) == (sort, "too big", "Do a part")
+    assert isinstance(found, PlanRequest)
+    assert (found.type, found.reason, found.tasks[0].title) == (sort, "too big", "Do a part")
 
 
 def test_text_without_a_request_asks_for_nothing() -> None:
@@ -65,7 +72,7 @@ def test_text_without_a_request_asks_for_nothing() -> None:
 )
 def test_a_request_that_makes_no_sense_is_refused_with_the_reason(text: str, because: str) -> None:
     found = read_request(text, "1.3")
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedRequest)
     assert because in found.because
 
 
@@ -80,8 +87,8 @@ def test_a_request_that_makes_no_sense_is_refused_with_the_reason(text: str, bec
     ],
 )
 def test_requests_have_limits(made: int, depth: int, ids: list[str], because: str) -> None:
-    assert because in over_limit(made, depth, ids, most=3, deepest=2)
-    assert bool(because) == bool(over_limit(made, depth, ids, most=3, deepest=2))
+    assert because in exceeded_request_limit(made, depth, ids, max_requests=3, max_depth=2)
+    assert bool(because) == bool(exceeded_request_limit(made, depth, ids, max_requests=3, max_depth=2))
 
 
 @pytest.mark.parametrize(
@@ -98,8 +105,8 @@ def test_requests_have_limits(made: int, depth: int, ids: list[str], because: st
 )
 def test_only_commands_that_run_anyway_are_checks(verify: str, checks: list[str], trusted: bool) -> None:
     found = read_request(request(proposedTasks=[TASK.replace("`pytest -q`", verify)]), "1.3")
-    assert isinstance(found, Amendment)
-    block, proposed = amended_block("1.3.1", found.proposals[0], {"pytest -q", "grep -q x y"})
+    assert isinstance(found, PlanRequest)
+    block, proposed = requested_task_block("1.3.1", found.tasks[0], {"pytest -q", "grep -q x y"})
     (new,) = read(block)
     assert [check.command for check in new.checks] == checks
     assert bool(proposed) is not trusted, "what is not taken is shown to a person"
@@ -110,7 +117,7 @@ def test_only_commands_that_run_anyway_are_checks(verify: str, checks: list[str]
 )
 def test_hostile_fields_stay_inside_their_task(text: str) -> None:
     fields = dict.fromkeys(("do", "files", "done when", "verify", "commit"), text)
-    block, _ = amended_block("1.3.1", Proposal(title="T", fields=fields), set())
+    block, _ = requested_task_block("1.3.1", ProposedTask(title="T", fields=fields), set())
     tasks = read(f"{ORIGINAL}{block}- [ ] 1.4 Next\nEOF\n- [ ] 1.5 Last\n")
     assert [task.id for task in tasks] == ["1.3", "1.3.1", "1.4", "1.5"]
     assert not tasks[1].checks

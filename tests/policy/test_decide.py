@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from scripts.write_policies import most_decisions
 
-from unstuck.journal.breakers import LIMITED
+from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
@@ -107,14 +107,14 @@ def test_what_nothing_can_check_is_a_question_in_every_profile_and_never_tried_a
 
 
 @pytest.mark.parametrize("name", ["standard", "single-retry", "max-retries", "adaptive"])
-@pytest.mark.parametrize("kind", sorted(LIMITED))
+@pytest.mark.parametrize("kind", sorted(PROVIDER_LIMITS))
 def test_no_profile_spends_an_attempt_on_a_providers_limit(kind: Kind, name: str) -> None:
     decision = decide(failure(kind, resets_at=500.0), History(executions=9, attempts=9, now=100.0), profile(name))
     assert isinstance(decision.action, Wait)
     assert decision.action.until > 500.0
 
 
-@pytest.mark.parametrize("kind", sorted(LIMITED))
+@pytest.mark.parametrize("kind", sorted(PROVIDER_LIMITS))
 def test_a_limit_goes_to_another_agent_where_the_user_would_rather_switch(kind: Kind) -> None:
     policy = replace(ADAPTIVE, quota="switch")
     both = History(agent="a", agents=("a", "b"), tries={"a": 1})

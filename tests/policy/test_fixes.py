@@ -6,14 +6,24 @@ import pytest
 from scripts.write_policies import most_decisions_of_lineage
 
 from unstuck.agents.claims import failure_report
-from unstuck.journal.lineage import Lineage, next_id
+from unstuck.journal.task_graph import Lineage, next_free_id
 from unstuck.model.action import Escalate, Fix, Halt
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Plan, Task
 from unstuck.plans import tasks_md
 from unstuck.plans.fields import raw_fields
 from unstuck.policy.decision import History, decide
-from unstuck.policy.fix_tasks import BUDGET, COUNT, DEPTH, FINAL, error_type, exceeded, fix_block, history_line, summary
+from unstuck.policy.plan_changes import (
+    BUDGET,
+    COUNT,
+    DEPTH,
+    FINAL,
+    error_title,
+    error_type,
+    exceeded_fix_limit,
+    fix_block,
+    history_line,
+)
 from unstuck.policy.profiles import Limits, limited, profile, profiles
 
 ORIGINAL = """\
@@ -139,7 +149,7 @@ def lineage(*chain: str, fixes: int = 0, spent: int = 0) -> Lineage:
     ids=str,
 )
 def test_the_limits_hold_in_order_count_depth_budget(where: Lineage, rung: str | None, message: str) -> None:
-    found = exceeded(where, Limits())
+    found = exceeded_fix_limit(where, Limits())
     assert (found[0] if found else None) == rung
     assert found is None or found[1].startswith(message)
 
@@ -291,7 +301,7 @@ def test_no_error_breaks_the_plan_adds_a_task_or_becomes_a_check(error: str, att
     ],
 )
 def test_a_title_is_the_errors_first_line_cut_at_a_word(error: str, title: str) -> None:
-    assert summary(error, "1.3") == title
+    assert error_title(error, "1.3") == title
     assert len(title) <= 50
 
 
@@ -312,11 +322,11 @@ def test_the_sort_of_error_is_named_by_its_words_or_its_kind(error: str, kind: K
 
 
 def test_ids_of_any_shape_go_on_and_pass_over_those_that_are_taken() -> None:
-    assert [next_id(name, 0, ()) for name in ("1.3", "V4", "VE2", "VF", "t7", "T001")] == [
+    assert [next_free_id(name, 0, ()) for name in ("1.3", "V4", "VE2", "VF", "t7", "T001")] == [
         "1.3.1", "V4.1", "VE2.1", "VF.1", "t7.1", "T001.1",
     ]  # fmt: skip
-    assert next_id("1.3", 1, {"1.3.1", "1.3.2"}) == "1.3.3"
-    assert next_id("1", 0, {"1", "1.1", "1.2"}) == "1.3"
+    assert next_free_id("1.3", 1, {"1.3.1", "1.3.2"}) == "1.3.3"
+    assert next_free_id("1", 0, {"1", "1.1", "1.2"}) == "1.3"
 
 
 def test_a_verify_of_several_lines_is_copied_as_it_stands() -> None:

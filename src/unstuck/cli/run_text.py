@@ -148,7 +148,7 @@ def story(view: View, name: str, used: Used) -> str:
     if task.question:
         asked = question(task)
         more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
-        commands = next_commands(name, checked=task.acceptable)[1:]
+        commands = next_commands(name, checked=task.can_be_accepted)[1:]
         lines += ["", *_under("It waits for a person: ", asked), *more, *commands, GO_ON]
     return fitted(lines)
 
@@ -163,7 +163,7 @@ def _tale(attempt: AttemptState, used: Used) -> list[str]:
     calls = Counter(call.name for call in tools)
     counts = ", ".join(f"{name} {count} times" if count > 1 else name for name, count in calls.most_common(MOST_TOOLS))
     facts = [
-        ("changed", "nothing" if attempt.idle else ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
+        ("changed", "nothing" if attempt.changed_nothing else ", ".join(files[:MOST_FILES]) + (f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else "")),
         ("tools", counts),
         ("last", " · ".join(f"{call.name} {cut(call.input)}".strip() for call in tools[-LAST_CALLS:])),
         ("denied", "; ".join(outcome.denied) if outcome else ""),

@@ -57,7 +57,7 @@ def build_commits(state: RunState) -> dict[str, Any]:
 
 def _history(task: TaskState) -> dict[str, Any]:
     last = task.attempts[-1] if task.attempts else None
-    failed = last is not None and last.failure is not None and not last.goes_on
+    failed = last is not None and last.failure is not None and not last.continues
     ended = [attempt for attempt in task.attempts if attempt.ended is not None]
     if task.status in UNDER_WAY and ended and ended[-1] is last and not failed:
         ended.pop()  # it goes on, or is being checked: nobody knows yet how it ends

@@ -18,9 +18,8 @@ from unstuck.model.event import Settings
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line
 from unstuck.plans.plan_file import PlanFile
-from unstuck.policy.fix_tasks import FINAL, PASSED, harmless, history_line
 from unstuck.policy.history import commit_of, said
-from unstuck.policy.plan_changes import Amendment, read_request
+from unstuck.policy.plan_changes import FINAL, PASSED, PlanRequest, history_line, read_request, safe_line
 from unstuck.policy.profiles import Limits
 from unstuck.process.atomic_files import rewrite
 
@@ -192,7 +191,7 @@ def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
         content["globalIteration"] = max(1, state.executions)
     if state.started is not None and state.started.options.profile == RECOVERY:
         content["recoveryMode"] = True
-    if state.let_go and before.get("awaitingApproval") is True:
+    if state.may_continue and before.get("awaitingApproval") is True:
         content["awaitingApproval"] = False
     fixes = _fix_map(before.get("fixTaskMap"), state)
     if fixes or "fixTaskMap" in before:
@@ -220,7 +219,7 @@ def said_reason(task: TaskState, attempt: int) -> str:
     """Return why the agent asked for a change in one of its attempts."""
     outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
     found = read_request(outcome.words, task.task.id) if outcome else None
-    return found.reason if isinstance(found, Amendment) else ""
+    return found.reason if isinstance(found, PlanRequest) else ""
 
 
 def _fix_map(before: object, state: RunState) -> dict[str, Any]:
@@ -284,14 +283,14 @@ def final_of(state: RunState, name: str) -> str:
 def _completed(task: TaskState, state: RunState) -> str:
     commit = commit_of(state, task.task.id)
     tail = f" - {commit[:HASH_CHARS]}" if commit else ""
-    return f"- [x] {task.task.id} {harmless(task.task.title, TITLE_CHARS)}{tail}"
+    return f"- [x] {task.task.id} {safe_line(task.task.title, TITLE_CHARS)}{tail}"
 
 
 def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
     """Yield how each attempt failed, and when it began."""
     for attempt in task.attempts:
         if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
-            told = harmless(said(attempt, task.task.id)[0], LEARNING_CHARS)
+            told = safe_line(said(attempt, task.task.id)[0], LEARNING_CHARS)
             yield (
                 attempt.started,
                 f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from unstuck.agents.claims import statement
 from unstuck.diagnosis.classifying import conflict, red, red_together
 from unstuck.engine.context import Kit
-from unstuck.journal.lineage import next_id
+from unstuck.journal.task_graph import next_free_id
 from unstuck.journal.task_state import TaskState, failed_command
 from unstuck.model.action import Accept, Action, Amend, Append, Decision, Escalate, Fix, Halt, Switch
 from unstuck.model.changes import Touch
@@ -16,8 +16,14 @@ from unstuck.model.landing import Conflict, Landing
 from unstuck.model.plan import Insertion, Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult
-from unstuck.policy.fix_tasks import fix_block
-from unstuck.policy.plan_changes import Amendment, Refused, amended_block, over_limit, read_request
+from unstuck.policy.plan_changes import (
+    PlanRequest,
+    RefusedRequest,
+    exceeded_request_limit,
+    fix_block,
+    read_request,
+    requested_task_block,
+)
 from unstuck.verify.checks import ASKS_FOR_US, Site, check_on
 
 SUBJECT_CHARS = 72
@@ -129,14 +135,14 @@ def asked_for(kit: Kit, task: TaskState) -> Decision | None:
     number = task.current.number
     if found is None or any(one.attempt == number for one in task.modifications):
         return None
-    if isinstance(found, Amendment):
-        ids = _ids(kit, task, len(found.proposals))
+    if isinstance(found, PlanRequest):
+        ids = _ids(kit, task, len(found.tasks))
         because = _against(kit, task, found, ids)
         if not because:
             return Decision(
                 action=_action(found, ids, number), reason=found.reason or "The agent asks for it.", rung="asked"
             )
-        found = Refused(because)
+        found = RefusedRequest(because)
     told = f"Task {task.task.id}'s agent asks to change the plan: refused, {found.because}."
     if told not in task.notes:
         kit.record.note(told, task.task.id)
@@ -146,13 +152,13 @@ def asked_for(kit: Kit, task: TaskState) -> Decision | None:
 def amend(kit: Kit, task: TaskState, action: Amend | Append, slot: int) -> LineEvent:
     """Write the tasks into the plan; doing it again finds them there."""
     name, found = task.task.id, _request(task)
-    assert isinstance(found, Amendment)
+    assert isinstance(found, PlanRequest)
     known = {check.command for one in list(kit.tasks.values()) for check in one.checks}
     known.update(gate.command for gate in kit.gates)
     blocks: dict[str, str] = {}
     follows = action.request == "ADD_FOLLOWUP"
-    for new, proposal in zip(action.ids, found.proposals, strict=True):
-        blocks[new], proposed = amended_block(new, proposal, known, kit.tasks[name] if follows else None)
+    for new, proposal in zip(action.ids, found.tasks, strict=True):
+        blocks[new], proposed = requested_task_block(new, proposal, known, kit.tasks[name] if follows else None)
         told = PROPOSED.format(new=new, name=name, check=proposed)
         if proposed and told not in task.notes:
             kit.record.note(told, name)
@@ -162,7 +168,7 @@ def amend(kit: Kit, task: TaskState, action: Amend | Append, slot: int) -> LineE
     return _put_away(kit, task, slot, action, added)
 
 
-def _request(task: TaskState) -> Amendment | Refused | None:
+def _request(task: TaskState) -> PlanRequest | RefusedRequest | None:
     outcome = task.current.outcome
     return read_request(outcome.words, task.task.id) if outcome is not None else None
 
@@ -171,22 +177,24 @@ def _ids(kit: Kit, task: TaskState, count: int) -> tuple[str, ...]:
     taken = set(kit.record.state.tasks)
     ids: list[str] = []
     for _ in range(count):
-        ids.append(next_id(task.task.id, len(task.fixes), taken))
+        ids.append(next_free_id(task.task.id, len(task.fixes), taken))
         taken.add(ids[-1])
     return tuple(ids)
 
 
-def _against(kit: Kit, task: TaskState, found: Amendment, ids: tuple[str, ...]) -> str:
+def _against(kit: Kit, task: TaskState, found: PlanRequest, ids: tuple[str, ...]) -> str:
     """Say what speaks against the change; empty if nothing does."""
     if not kit.plan.extensible:
         return "this plan takes no new tasks"
-    if found.sort != "ADD_FOLLOWUP" and task.current.failure is None and _says_done(task):
+    if found.type != "ADD_FOLLOWUP" and task.current.failure is None and _says_done(task):
         return "the task is done as it is"
     depth, above = 0, task.amends
     while above is not None:
         depth, above = depth + 1, kit.record.task(above).amends
     limits = kit.policy_of(task.task.id).limits
-    return over_limit(len(task.modifications), depth, ids, most=limits.modifications, deepest=limits.modification_depth)
+    return exceeded_request_limit(
+        len(task.modifications), depth, ids, max_requests=limits.modifications, max_depth=limits.modification_depth
+    )
 
 
 def _says_done(task: TaskState) -> bool:
@@ -195,10 +203,10 @@ def _says_done(task: TaskState) -> bool:
     return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
 
 
-def _action(found: Amendment, ids: tuple[str, ...], attempt: int) -> Amend | Append:
-    if found.sort == "ADD_FOLLOWUP":
+def _action(found: PlanRequest, ids: tuple[str, ...], attempt: int) -> Amend | Append:
+    if found.type == "ADD_FOLLOWUP":
         return Append(ids=ids, attempt=attempt)
-    return Amend(ids=ids, request=found.sort, attempt=attempt)
+    return Amend(ids=ids, request=found.type, attempt=attempt)
 
 
 def both_sides(kit: Kit, task: TaskState, tip: str, files: tuple[str, ...]) -> tuple[Touch, ...]:

@@ -119,7 +119,7 @@ class Operations:
             return f"Task {request.task} has no work that could be accepted."
         if request.shown and request.shown != task.verdict.tree:
             return f"The work of task {request.task} is another one than was shown; look again and say it again."
-        if not task.acceptable:
+        if not task.can_be_accepted:
             return f"Attempt {len(task.attempts)} of task {request.task} left nothing that could land; to go on without it: unstuck skip {request.task}"
         return ""
 
@@ -128,7 +128,7 @@ class Operations:
         state = self.record.state
         if request.task is not None and not awaits_approval(state.tasks[request.task]):
             return f"Task {request.task} does not wait for an approval."
-        held = state.ended is not None and state.ended.reason.endswith(APPROVE) and not state.let_go
+        held = state.ended is not None and state.ended.reason.endswith(APPROVE) and not state.may_continue
         if request.task is None and not held and not any(map(awaits_approval, state.tasks.values())):
             return "Nothing waits for an approval."
         return ""

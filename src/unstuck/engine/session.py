@@ -7,7 +7,7 @@ from unstuck.agents.output_streams import last_fault
 from unstuck.diagnosis.classifying import FAULTS
 from unstuck.engine.context import Kit
 from unstuck.engine.stops import Interrupted
-from unstuck.journal.breakers import AGENT
+from unstuck.journal.breakers import AGENT_PREFIX
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState, failed_command
 from unstuck.model.action import Amend
@@ -51,12 +51,12 @@ def open_attempt(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     """Open the next attempt: on the tip, or on the tree that a retry keeps."""
     state, name = kit.record.state, next_agent(kit.record.state, task, kit.clock.now())
     name = name if name in kit.agents else next(iter(kit.agents))
-    if (breaker := state.breakers.get(f"{AGENT}{name}")) is not None and not breaker.task:
+    if (breaker := state.breakers.get(f"{AGENT_PREFIX}{name}")) is not None and not breaker.task:
         kit.record.note(f"{name} has rested and is tried again with task {task.task.id}.", task.task.id)
     # It kept its work while others that its agent had asked for were done.
     waited = isinstance(task.last, Acted) and isinstance(task.last.action, Amend)
     # Or while a person mended what its checks had met, perhaps by a commit.
-    spared = bool(task.attempts) and not task.tries and task.current.spared
+    spared = bool(task.attempts) and not task.tries and task.current.only_environment_failed
     base, tree = _carried(kit, task) if waited or spared else (task.base, task.seed)
     return AttemptStarted(
         task=task.task.id,
@@ -243,7 +243,7 @@ def _wall_clock(kit: Kit) -> float:
 def _wait_for_others(kit: Kit, name: str, agent: str) -> None:
     """Hold back while another task waits for the same fault to pass: it goes first, and this one learns from it."""
     while (breaker := held(kit.record.state, name, agent, kit.clock.now())) is not None:
-        if kit.stop.deadline() is not None or breaker.lasts:
+        if kit.stop.deadline() is not None or breaker.needs_person:
             raise Interrupted
         why = f"task {breaker.task}, which met {breaker.kind}" if breaker.task else f"{agent}, which met {breaker.kind}"
         kit.seen(name, f"waits for {why}")

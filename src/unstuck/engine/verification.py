@@ -114,7 +114,7 @@ def _cannot_begin(kit: Kit, task: TaskState, slot: int) -> Failure | None:
 def _work_is_there(task: TaskState) -> Outcome | None:
     """Return how the session ended whose work waits for nothing but its checks: a person was asked about what these met."""
     before = task.attempts[-2] if len(task.attempts) > 1 and task.current.number == task.epoch_from + 1 else None
-    if before is None or not before.spared or before.outcome is None or task.current.tree is None:
+    if before is None or not before.only_environment_failed or before.outcome is None or task.current.tree is None:
         return None
     ended = replace(NO_AGENT_NEEDED, tail=CHECKED_AGAIN.format(before.number))
     return replace(before.outcome, ended=ended, cost_usd=None, usage=None, session="")

@@ -23,8 +23,8 @@ from unstuck.model.action import (
 )
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
-from unstuck.policy.fix_tasks import fix_block
 from unstuck.policy.history import circling
+from unstuck.policy.plan_changes import fix_block
 from unstuck.report.briefs import hints
 
 if TYPE_CHECKING:

@@ -43,9 +43,9 @@ from unstuck.model.plan import TASK_ID, Task
 from unstuck.model.text import one_line, shown
 from unstuck.model.verdict import Verdict
 from unstuck.policy.decision import decide
-from unstuck.policy.fix_tasks import exceeded, fix_block
 from unstuck.policy.history import footprint, history
 from unstuck.policy.loops import Footprint, circular
+from unstuck.policy.plan_changes import exceeded_fix_limit, fix_block
 from unstuck.policy.profiles import profile as named_profile
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import TaskType
@@ -256,7 +256,7 @@ class Recovery:
             if original.id not in state.tasks:
                 self._ledger.add(_with_task(state, original), now)
             lineage = state.lineage(original.id)
-            if (limit := exceeded(lineage, self._policy.limits)) is not None:
+            if (limit := exceeded_fix_limit(lineage, self._policy.limits)) is not None:
                 raise BadUsage(limit[1], hint="Ask a person: more repairs of repairs will not help.")
             fix = Fix(id=lineage.next_id, error=error, attempted_fix=attempted_fix or "No fix attempted", kind=kind)
             if not state.tasks[original.id].attempts:

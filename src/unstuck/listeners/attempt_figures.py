@@ -63,7 +63,7 @@ def all_finished(state: RunState) -> Iterator[Figures]:
     for task in state.tasks.values():
         for attempt in task.attempts:
             acted = attempt is not task.attempts[-1] or not isinstance(task.last, Decided)  # else it is done again
-            if acted and attempt.decision is not None and not attempt.goes_on:
+            if acted and attempt.decision is not None and not attempt.continues:
                 yield _figures(state, task, attempt, attempt.ended or task.last_at)
 
 

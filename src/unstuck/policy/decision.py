@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from unstuck.journal.breakers import LIMITED
-from unstuck.journal.lineage import Lineage
+from unstuck.journal.breakers import PROVIDER_LIMITS
+from unstuck.journal.task_graph import Lineage
 from unstuck.model.action import (
     APPROVAL,
     Accept,
@@ -24,7 +24,7 @@ from unstuck.model.action import (
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import THE_END_OF
 from unstuck.policy.experience import Experience
-from unstuck.policy.fix_tasks import exceeded
+from unstuck.policy.plan_changes import exceeded_fix_limit
 from unstuck.policy.profiles import FUTILE, PASSING, Ladder, Policy, Rung
 
 LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
@@ -111,7 +111,7 @@ def _first_open_rung(
     waits = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
         step = f"{name}[{place}]"
-        limit = exceeded(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
+        limit = exceeded_fix_limit(history.lineage, policy.limits) if rung.move == "fix" and history.lineage else None
         if limit is not None:
             return limit[0], None, limit[1]
         if taken[step] >= rung.times:
@@ -148,7 +148,7 @@ def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, La
 def _spent(failure: Failure, history: History, policy: Policy) -> str:
     """Say which limit of the task is used up, if any."""
     attempts, limits = _attempts(history, policy), policy.limits
-    if failure.kind in LIMITED or (history.met_by_check and failure.kind in PASSING):
+    if failure.kind in PROVIDER_LIMITS or (history.met_by_check and failure.kind in PASSING):
         return ""
     charged = failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
     if charged and attempts >= limits.attempts:
@@ -191,7 +191,7 @@ def _action(
             new = history.lineage.next_id
             return Fix(id=new, error=error, attempted_fix=history.attempted_fix, kind=failure.kind)
         case "wait":
-            elsewhere = policy.quota == "switch" and failure.kind in LIMITED
+            elsewhere = policy.quota == "switch" and failure.kind in PROVIDER_LIMITS
             other = _switch(rung.hint, failure, history, experience) if elsewhere else None
             what = history.agent if KINDS[failure.kind].blame == "provider" else f"{THE_END_OF}{failure.summary}"
             return other or Wait(until=_until(failure, history, policy, taken), what=what)

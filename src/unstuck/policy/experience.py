@@ -43,7 +43,7 @@ class Experience:
     agents: Mapping[str, Tried] = field(default_factory=dict)
 
     def best(self, agents: Sequence[str], tries: Mapping[str, int]) -> str | None:
-        """Return the agent that should have the task next: by rate if all are known, else the first with fewest tries."""
+        """Return the agent for the next attempt: by rate if all are known, else the least tried one."""
         if not agents:
             return None
         if not self._knows_all(agents):
@@ -70,6 +70,6 @@ def landed_rate(landed: int, failed: int) -> float:
 
 
 def sorted_by_rate(agents: Sequence[str], records: Sequence[AgentRecord]) -> tuple[str, ...]:
-    """Return the agents, the one with the highest landed rate first; equal ones stay in the given order."""
+    """Return the agents sorted by landed rate, the highest first. Equal ones keep their order."""
     rates = {name: landed_rate(landed, failed) for name, landed, failed in records}
     return tuple(sorted(agents, key=lambda name: -rates.get(name, 0.0)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
 from unstuck.diagnosis.output.tool_output import read
-from unstuck.journal.breakers import LIMITED
+from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command
 from unstuck.model.action import APPROVAL, Action, Amend, Escalate, Halt, Rollback
@@ -139,7 +139,7 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
     that the problem can be overcome, so it does not count.
     """
     failure = state.tasks[name].current.failure if state.tasks[name].attempts else None
-    if failure is None or failure.charged or not failure.signature or failure.kind in LIMITED:
+    if failure is None or failure.charged or not failure.signature or failure.kind in PROVIDER_LIMITS:
         return ()
     seen = state.signatures.get(failure.signature, {}) if KINDS[failure.kind].blame != "supervisor" else {}
     recent = (task for task, at in seen.items() if now - at <= WINDOW_SECONDS)
@@ -149,10 +149,10 @@ def _systemic(state: RunState, name: str, now: float) -> tuple[str, ...]:
 
 def _mute(state: RunState, name: str, agents: tuple[str, ...]) -> tuple[str, ...]:
     """List the tasks to which the only agent has neither said nor done anything, if they are many and it did none."""
-    touched = [task for task in state.tasks.values() if task.attempts] if state.tasks[name].mute else []
+    touched = [task for task in state.tasks.values() if task.attempts] if state.tasks[name].is_silent else []
     if len(agents) > 1 or any(task.status == "complete" for task in touched):
         return ()
-    alike = tuple(task.task.id for task in touched if task.mute)
+    alike = tuple(task.task.id for task in touched if task.is_silent)
     return alike if len(alike) >= MANY else ()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from unstuck.journal.breakers import LIMITED
+from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.model.config import OnStuck, Quota
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import KINDS, Kind
@@ -29,7 +29,7 @@ FUTILE = frozenset(
     kind
     for kind, facts in KINDS.items()
     if not facts.retryable and facts.blame in ("environment", "provider", "plan")
-) - PASSING - LIMITED - {Kind.PERMISSION_DENIED}  # fmt: skip
+) - PASSING - PROVIDER_LIMITS - {Kind.PERMISSION_DENIED}  # fmt: skip
 """What nobody repairs by trying again, whatever the profile; a file without its mode bit is the agent's to mend."""
 
 NEVER_ENDING = 10_000
@@ -53,7 +53,7 @@ Ladder = tuple[Rung, ...]
 
 GO_ON = Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it.")
 OWN_LADDERS: Mapping[Kind, Ladder] = {
-    **dict.fromkeys(LIMITED, (Rung("wait", 28),)),
+    **dict.fromkeys(PROVIDER_LIMITS, (Rung("wait", 28),)),
     Kind.INTERRUPTED: (GO_ON,),
     Kind.UNVERIFIED: (),
     Kind.QUESTION: (),

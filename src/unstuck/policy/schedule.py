@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from unstuck.journal.breakers import AGENT, LIMITED, Breaker
+from unstuck.journal.breakers import AGENT_PREFIX, PROVIDER_LIMITS, Breaker
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import SETTLED, TaskState
@@ -53,12 +53,12 @@ def next_agent(state: RunState, task: TaskState, now: float = 0.0) -> str:
     awake = [
         name
         for name in agents
-        if (found := state.breakers.get(f"{AGENT}{name}")) is None or (found.task == "" and found.until <= now)
+        if (found := state.breakers.get(f"{AGENT_PREFIX}{name}")) is None or (found.task == "" and found.until <= now)
     ]
     resting = {
         name
         for name in wanted
-        if (found := state.breakers.get(f"{AGENT}{name}")) and found.task == "" and now < found.until
+        if (found := state.breakers.get(f"{AGENT_PREFIX}{name}")) and found.task == "" and now < found.until
     }
     return next(iter([*(name for name in wanted if name not in resting), *awake, *wanted, *agents]), "")
 
@@ -97,13 +97,13 @@ def parked(state: RunState, task: TaskState, now: float) -> bool:
 
 def limited(task: TaskState) -> bool:
     """Whether a provider's limit stopped the task last."""
-    return bool(task.attempts) and task.current.failure is not None and task.current.failure.kind in LIMITED
+    return bool(task.attempts) and task.current.failure is not None and task.current.failure.kind in PROVIDER_LIMITS
 
 
 def held(state: RunState, name: str, agent: str, now: float = 0.0) -> Breaker | None:
     """Return the fault that another task has met and that concerns this one, too: one of them tries, the others wait."""
-    breaker = state.breakers.get(f"{AGENT}{agent}")
-    return breaker if breaker is not None and breaker.holds(name, now) else None
+    breaker = state.breakers.get(f"{AGENT_PREFIX}{agent}")
+    return breaker if breaker is not None and breaker.blocks(name, now) else None
 
 
 def blocked(state: RunState) -> dict[str, tuple[str, ...]]:

@@ -143,7 +143,7 @@ def _output(failure: Failure) -> list[str]:
 def _finished(state: TaskState) -> list[AttemptState]:
     """Return the attempts that failed; one that goes on in a new session has not."""
     failed = [attempt for attempt in state.attempts if attempt.failure is not None]
-    return [attempt for attempt in failed if not (attempt is state.attempts[-1] and attempt.goes_on)]
+    return [attempt for attempt in failed if not (attempt is state.attempts[-1] and attempt.continues)]
 
 
 def _context(attempt: AttemptState, failure: Failure) -> list[str]:
@@ -217,10 +217,10 @@ def _attempt(attempt: AttemptState, earlier: int) -> list[str]:
     lines = [f"Attempt {earlier + attempt.number}: {_approach(approach)} - FAILED"]
     if failure is not None:
         lines.append(f"  Error: {one_line(failure.says, ERROR_CHARS)}")
-    if attempt.idle:
+    if attempt.changed_nothing:
         lines.append("  It changed nothing at all.")
-    if attempt.shown_by:
-        lines.append(f"  Its work is kept: {attempt.shown_by}")
+    if attempt.show_command:
+        lines.append(f"  Its work is kept: {attempt.show_command}")
     return lines
 
 

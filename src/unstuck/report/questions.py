@@ -42,7 +42,7 @@ def question(task: TaskState) -> str:
     if task.asks:
         return task.asks
     blanks, words = _blanks(task, failure), shipped_toml("telling")
-    if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.idle for one in task.tries):
+    if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.changed_nothing for one in task.tries):
         return str(words["idle"].format_map(blanks))
     of_kind = words["asked"].get(failure.kind, [])
     forms = ([of_kind] if isinstance(of_kind, str) else of_kind) + [words["asked_of_blame"][KINDS[failure.kind].blame]]
@@ -70,7 +70,7 @@ def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
         Cause(
             tasks=tuple(task.task.id for task in tasks),
             question=_together(dict.fromkeys(map(question, tasks))),
-            checked=all(task.acceptable for task in tasks),
+            checked=all(task.can_be_accepted for task in tasks),
             outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
         for tasks in found.values()
@@ -87,7 +87,7 @@ def cause_of(task: TaskState) -> str:
     failure = _failure(task)
     if awaits_approval(task):
         return "approval"
-    if task.mute:
+    if task.is_silent:
         return f"mute {task.attempts[-1].agent}"
     if failure is None or (failure.charged and not task.asks):
         return f"task {task.task.id}"
@@ -171,7 +171,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
     lines = fill(
         forms["stuck"] + (forms["what_next"] if supervised else ""),
         name=task.task.id,
-        checked=[task.task.id] if task.acceptable else [],
+        checked=[task.task.id] if task.can_be_accepted else [],
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
         attempts=_attempts(task),
         details=quoted(failure.detail or failure.summary, DETAIL_CHARS) if failure else "None.",
@@ -180,9 +180,9 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
         blocks=list(blocks) or ["nothing: all other tasks can go on"],
         rollback=_rollback(task),
         kept=[
-            f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.shown_by}`"
+            f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.show_command}`"
             for number, attempt in enumerate(task.attempts, 1)
-            if attempt.shown_by
+            if attempt.show_command
         ][-3:],
     )
     return "\n".join(lines) + "\n"
@@ -194,7 +194,7 @@ def _attempts(task: TaskState) -> list[str]:
         approach = attempt.outcome.approach if attempt.outcome else ""
         result = attempt.failure.says if attempt.failure else "no result"
         told = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
-        told += "; nothing was changed" if attempt.idle else ""
+        told += "; nothing was changed" if attempt.changed_nothing else ""
         lines.append(f"{number}. Attempt {number}: {told}")
     return lines or ["None."]
 

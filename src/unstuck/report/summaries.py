@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unstuck.journal.run_state import RunState
-from unstuck.journal.task_state import APPROVED, AttemptState, TaskState
+from unstuck.journal.task_fold import APPROVED
+from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import Accept, Amend
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.failure import Failure

@@ -226,7 +226,7 @@ def _question(tasks: Sequence[str], asked: str, state: RunState, *, outside: boo
         "detail": first.question,
         "outside": outside,
         "approval": awaits_approval(first),
-        "tree": verdict.tree if verdict and first.acceptable else "",
+        "tree": verdict.tree if verdict and first.can_be_accepted else "",
         "files": list(verdict.files[:8]) if verdict else [],
     }
 

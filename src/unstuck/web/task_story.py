@@ -90,7 +90,7 @@ def _attempt(attempt: AttemptState, entries: Iterable[Entry], tools: Sequence[To
         "sessions": attempt.sessions,
         "work": attempt.work is not None,
         "snapshot": attempt.snapshot,
-        "shown_by": attempt.shown_by,
+        "shown_by": attempt.show_command,
         "failed": attempt.failure is not None,
         "steps": [_lean(step) for entry in entries if (step := _step(entry)) is not None],
         "calls": len(tools),
