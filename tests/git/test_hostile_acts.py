@@ -15,7 +15,7 @@ from tests.git.opening import workspace
 from unstuck.git.git_command import Git
 from unstuck.git.workspace import GitWorkspace
 from unstuck.process.command import Command
-from unstuck.process.sandbox import Bubblewrap, Fence, NoFence, trouble
+from unstuck.process.sandbox import Sandbox, sandboxed, trouble
 
 OWN: dict[str, str] = {
     # refs, stash, history
@@ -181,11 +181,11 @@ def user(tmp_path: Path) -> Path:
     return root
 
 
-def act(work: GitWorkspace, script: str, fence: Fence | None = None) -> None:
+def act(work: GitWorkspace, script: str, sandbox: Sandbox | None = None) -> None:
     root = work.repository.root
     env = os.environ | {"U": str(root), "R": str(root.parent / "remote.git")}
     command = Command(argv=("bash", "-c", script), cwd=work.path(0), log=root.parent / "log")
-    argv = (fence or NoFence()).around(command, "session").argv
+    argv = sandboxed(command, "session", sandbox).argv
     subprocess.run(argv, cwd=work.path(0), env=env, capture_output=True, check=False, timeout=60)
 
 
@@ -261,7 +261,7 @@ def test_what_an_agent_does_outside_of_its_slot_is_told(user: Path) -> None:
 def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None:
     work = workspace(user)
     base = work.tip()
-    fence = Bubblewrap(
+    sandbox = Sandbox(
         purposes=frozenset({"session"}),
         only_named=False,
         offline=frozenset(),
@@ -272,14 +272,14 @@ def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None
         write=(),
     )
     work.prepare(0, base)
-    act(work, "git log -1 && git commit -qam own --allow-empty && echo works > ran", fence)
+    act(work, "git log -1 && git commit -qam own --allow-empty && echo works > ran", sandbox)
     assert (work.path(0) / "ran").read_text() == "works\n"
     work.look()
     before, offenders = holdings(user), []
     reaching = {name: script for name, script in OWN.items() if "$U" in script or "$R" in script}
     for name, script in {**reaching, **{f"outside: {name}": script for name, (script, _) in OUT.items()}}.items():
         work.prepare(0, base)
-        act(work, script, fence)
+        act(work, script, sandbox)
         now = holdings(user)
         if changed := [path for path, content in before.items() if now.get(path) != content] + [*(now.keys() - before)]:
             offenders.append((name, changed))

@@ -10,7 +10,7 @@ import pytest
 from unstuck.model.config import TimeLimits
 from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
-from unstuck.process.sandbox import Bubblewrap, trouble
+from unstuck.process.sandbox import Sandbox, trouble
 
 pytestmark = pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
 
@@ -43,7 +43,7 @@ def say(home: Path, tmp_path: Path) -> Say:
 
     def run(script: str, *, offline: bool = False, lasting: bool = False) -> str:
         project = home / "project"
-        fence = Bubblewrap(
+        sandbox = Sandbox(
             purposes=frozenset({"session"}),
             only_named=True,
             offline=frozenset({"session"}) if offline else frozenset(),
@@ -63,7 +63,7 @@ def say(home: Path, tmp_path: Path) -> Say:
             lasting=lasting,
         )
         processes = LocalProcesses(grace=0.2)
-        ended = processes.run(fence.around(command, "session"), stop=Never())
+        ended = processes.run(sandbox.wrap(command, "session"), stop=Never())
         processes.end_lasting()
         return ended.tail
 

@@ -18,7 +18,7 @@ from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import has_config, read_config
 from unstuck.app.journal_location import open_to_look
-from unstuck.app.settings import fenced
+from unstuck.app.settings import sandboxed_purposes
 from unstuck.app.state_folder import journal_path
 from unstuck.app.verify_command import first_checking_slot, kit_aside
 from unstuck.app.worker_setup import fleet_of
@@ -269,7 +269,7 @@ def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
         yield Finding("sandbox", grade, says, remedy)
     else:
         who = "All sessions" if wanted.mode == "bwrap" else "Sessions of agents that say what they write"
-        checks = "checks as well" if "check" in fenced(config) else "checks not"
+        checks = "checks as well" if "check" in sandboxed_purposes(config) else "checks not"
         says = f"{who} see the machine read-only, and nothing of your checkout, journal and credentials; {checks}."
         yield Finding("sandbox", "ok", says)
 

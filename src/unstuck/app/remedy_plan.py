@@ -120,7 +120,7 @@ class RemedyPlanner(NamedTuple):
         record: "Callable[[Tried], None]" = lambda _: None,
     ) -> "Walked":
         """Walk the plan on this machine: what is allowed is run, each step verified, the first that works ends it."""
-        from unstuck.app.settings import fence_here  # only to run
+        from unstuck.app.settings import sandbox_for_folder  # only to run
         from unstuck.diagnosis.rulebook import open_rulebook
         from unstuck.remedies.performing import LocalToolbox, walk
 
@@ -131,7 +131,7 @@ class RemedyPlanner(NamedTuple):
             allowed_folders=self.preferences.allowed_folders,
             lent=lent or {},
             env=self.env or {},
-            fence=fence_here(self.cwd),
+            sandbox=sandbox_for_folder(self.cwd),
         )
         return walk(plan, toolbox, open_rulebook(self.cwd), allow or self.preferences.allow, record)
 

@@ -16,7 +16,7 @@ from unstuck.git.repository import find
 from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.model.failure import Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
-from unstuck.process.sandbox import Fence, NoFence
+from unstuck.process.sandbox import Sandbox
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.chain import ListFolder, ReadFile, Rendered, Risk, TaskType
 from unstuck.remedies.learning import Lesson, Lessons
@@ -127,7 +127,7 @@ class Relief:
 
     root: Path
     """The repository, where lessons are kept."""
-    fence: Fence = field(default_factory=NoFence)
+    sandbox: Sandbox | None = None
     _open: dict[Path, tuple[Kind, Lesson]] = field(default_factory=dict)
     """What was done in a slot, and against which kind: only the next attempt shows whether it helped."""
 
@@ -136,7 +136,7 @@ class Relief:
         self._learn(cwd, failure.kind)
         planner, plan = self._plan(failure, command, cwd)
         seconds = planner.preferences.timeout
-        toolbox = LocalToolbox(cwd=planner.cwd, root=planner.root, timeout=seconds, fence=self.fence)
+        toolbox = LocalToolbox(cwd=planner.cwd, root=planner.root, timeout=seconds, sandbox=self.sandbox)
         for strategy in plan.strategies:
             steps = [told.step for told in strategy.steps if not told.step.again]
             if not strategy.between_attempts or not steps or any(step.risk != "safe" for step in steps):

@@ -16,7 +16,7 @@ from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.experience_table import experience_of, order_agents, who_begins
 from unstuck.app.journal_location import open_for_run, remember_store, staffed
 from unstuck.app.remedy_runs import Relief
-from unstuck.app.settings import fence_of, gates_of, note_found, policy_of, without_fence
+from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found, policy_of, sandbox_of
 from unstuck.app.state_folder import begin_anew, claimed, journal_path
 from unstuck.compat.auto_claude import inherited
 from unstuck.compat.autobuild import Adopted, adopt
@@ -138,7 +138,7 @@ class Run:
                         *found.notes,
                         *self._warnings(),
                         *crew.remarks,
-                        *without_fence(self._config, crew.agents),
+                        *missing_sandbox_notes(self._config, crew.agents),
                         *who_begins(self._options),
                     ),
                     dead_owner=before.pid if before else None,
@@ -285,7 +285,7 @@ class Run:
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
         self.state = state
-        fence = fence_of(config, repository)
+        sandbox = sandbox_of(config, repository)
         kit = Kit(
             run=run,
             record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
@@ -307,8 +307,8 @@ class Run:
             stop=self.stopper,
             clock=self._clock or SystemClock(),
             judge=open_rulebook(self._repository.root),
-            remedies=Relief(repository.root, fence),
-            fence=fence,
+            remedies=Relief(repository.root, sandbox),
+            sandbox=sandbox,
             spare=options.parallel,
             beside=room_beside(options.parallel),
             memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unstuck.model.event import Options, Settings
     from unstuck.policy.profiles import Policy
     from unstuck.process.command import Purpose
-    from unstuck.process.sandbox import Fence
+    from unstuck.process.sandbox import Sandbox
 
 
 DEFAULT = "default"
@@ -87,19 +87,19 @@ def _found_checks(root: Path) -> tuple[Check, ...]:
     return tuple(replace(check, found=True) for check in detect(root, as_it_is=True).checks if is_present(check, root))
 
 
-def fence_of(config: Config, repository: Repository) -> "Fence":
-    """Return the sandbox; refuse to begin where one is asked for that is not there."""
-    from unstuck.process.sandbox import Bubblewrap, NoFence, trouble
+def sandbox_of(config: Config, repository: Repository) -> "Sandbox | None":
+    """Return the sandbox, or None where it is not used; raise if it is required and missing."""
+    from unstuck.process.sandbox import Sandbox, trouble
 
-    purposes, wanted = fenced(config), config.sandbox
+    purposes, wanted = sandboxed_purposes(config), config.sandbox
     if not purposes or (missing := trouble()):
         if purposes and "bwrap" in (wanted.mode, wanted.checks):
             raise Unavailable(
                 f"[sandbox] asks for bubblewrap, and {missing}.",
                 hint='Install it (Debian: apt install bubblewrap), or set mode = "auto" to go on without one.',
             )
-        return NoFence()
-    return Bubblewrap(
+        return None
+    return Sandbox(
         purposes=purposes,
         only_named=wanted.mode == "auto",
         offline=frozenset() if wanted.check_network else frozenset({"check"}),
@@ -112,18 +112,16 @@ def fence_of(config: Config, repository: Repository) -> "Fence":
     )
 
 
-def fence_here(cwd: Path) -> "Fence":
-    """Return the sandbox that the repository's configuration asks for; outside of one there is none."""
+def sandbox_for_folder(cwd: Path) -> "Sandbox | None":
+    """Return the sandbox that the repository's configuration requires, or None outside a repository."""
     try:
         repository = find(cwd)
     except (BadUsage, Unavailable):
-        from unstuck.process.sandbox import NoFence
-
-        return NoFence()
-    return fence_of(read_config(repository.root), repository)
+        return None
+    return sandbox_of(read_config(repository.root), repository)
 
 
-def without_fence(config: Config, named: Iterable[str]) -> tuple[str, ...]:
+def missing_sandbox_notes(config: Config, named: Iterable[str]) -> tuple[str, ...]:
     """Say that agents which could work in a sandbox have none."""
     from unstuck.process.sandbox import trouble
 
@@ -149,7 +147,7 @@ def _is_named(config: Config, agent: str) -> bool:
     return known is not None and bool(known.writes)
 
 
-def fenced(config: Config) -> "frozenset[Purpose]":
+def sandboxed_purposes(config: Config) -> "frozenset[Purpose]":
     """Return what the configuration wants in a sandbox."""
     mode, checks = config.sandbox.mode, config.sandbox.checks
     around_checks = checks == "bwrap" or (checks == "auto" and mode == "bwrap")

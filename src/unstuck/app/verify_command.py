@@ -14,7 +14,7 @@ from unstuck.app.inspect import look
 from unstuck.app.journal_location import has_runs, open_for_run, with_last_store
 from unstuck.app.open_run import GoalFile, plan_of
 from unstuck.app.services import refuse_inside_an_agent, room_beside, workspace_of
-from unstuck.app.settings import fence_of, gates_of
+from unstuck.app.settings import gates_of, sandbox_of
 from unstuck.app.state_folder import claimed
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.context import Kit, Layout, timed
@@ -184,7 +184,7 @@ def bare_kit(run: str, repository: Repository, config: Config, workspace: GitWor
         stop=Stopper(drain=0.0),
         clock=SystemClock(),
         judge=open_rulebook(repository.root),
-        fence=fence_of(config, repository),
+        sandbox=sandbox_of(config, repository),
         spare=slots,
         beside=room_beside(slots),
     )

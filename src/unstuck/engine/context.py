@@ -29,7 +29,7 @@ from unstuck.policy.profiles import Policy
 from unstuck.process.atomic_files import OwnFiles
 from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Processes, Purpose, Stop
-from unstuck.process.sandbox import Fence, NoFence
+from unstuck.process.sandbox import Sandbox, sandboxed
 from unstuck.redaction.redactor import Redactor
 from unstuck.remedies.toolbox import Remedies
 from unstuck.toolchain.shell import is_script
@@ -152,7 +152,7 @@ class Kit:
     """How far behind a verification's slot its second one is; None where the machine has no room for checks side by side."""
     turn: Turn = field(default_factory=Turn)
     """Whose turn it is to land."""
-    fence: Fence = field(default_factory=NoFence)
+    sandbox: Sandbox | None = None
     memory: Memory = field(default_factory=NoMemory)
     """How checks went before, for trees that did not change since."""
     baselines: Memory = field(default_factory=ShortMemory)
@@ -203,7 +203,7 @@ class Kit:
             env={**self.environment(name, slot), **own},
             limits=TimeLimits(wall_clock=timeout or None),
         )
-        return self.fence.around(command, purpose)
+        return sandboxed(command, purpose, self.sandbox)
 
     def environment(self, name: str, slot: int) -> dict[str, str]:
         """Return what tells our processes from all others."""

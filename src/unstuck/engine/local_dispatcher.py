@@ -13,6 +13,7 @@ from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.process.command import Command, Stop
+from unstuck.process.sandbox import sandboxed
 from unstuck.verify.checks import Site
 from unstuck.verify.examining import examine
 
@@ -55,7 +56,7 @@ class Here:
         limits = replace(order.limits, first_output=None, silence=None) if command.quiet else order.limits
         environment = {**command.env, **_environment(kit, assignment)}
         command = replace(command, env=environment, limits=limits, lasting=order.lasting)
-        command = kit.fence.around(command, "session")
+        command = sandboxed(command, "session", kit.sandbox)
         heading = f"\n=== attempt {order.attempt}, session {order.session}: {agent.name}\n"
         kit.own_files.append(assignment.log, heading)
         with _listening(stop, command) as command:

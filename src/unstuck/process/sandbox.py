@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from unstuck.process.command import Command, Purpose
 from unstuck.shipped import shipped_table
@@ -37,9 +37,14 @@ def trouble() -> str:
     return "" if done.returncode == 0 else f"bubblewrap does not work here: {said or done.returncode}"
 
 
+def sandboxed(command: Command, purpose: Purpose, sandbox: "Sandbox | None") -> Command:
+    """Return the command as one that runs in the sandbox, where there is one."""
+    return command if sandbox is None else sandbox.wrap(command, purpose)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bubblewrap:
-    """The `Fence` port with bubblewrap. It is made only where that works."""
+class Sandbox:
+    """A sandbox of bubblewrap for the commands of one repository. It is made only where bubblewrap works."""
 
     purposes: frozenset[Purpose]
     """What is put into a sandbox."""
@@ -57,7 +62,7 @@ class Bubblewrap:
     read: tuple[Path, ...] = ()
     """What is there all the same, wherever it lies."""
 
-    def around(self, command: Command, purpose: Purpose) -> Command:
+    def wrap(self, command: Command, purpose: Purpose) -> Command:
         """Return the command as one that runs in the sandbox, where its purpose has one.
 
         A slot sees nothing of the repository but objects; what works in the checkout itself sees nothing of ours in it.
@@ -155,15 +160,3 @@ def _hidden(what: Literal["files", "variables"]) -> list[str]:
 
 def _is_below(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
-
-
-class Fence(Protocol):
-    """Keeps what a command can reach small, as far as this machine can."""
-
-    def around(self, command: Command, purpose: Purpose) -> Command:
-        """Return the command as it is to be run."""
-
-
-class NoFence:
-    def around(self, command: Command, _purpose: Purpose) -> Command:
-        return command

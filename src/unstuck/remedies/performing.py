@@ -23,7 +23,7 @@ from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Kind
 from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
-from unstuck.process.sandbox import Fence, NoFence
+from unstuck.process.sandbox import Sandbox, sandboxed
 from unstuck.remedies.chain import (
     ASK,
     RISKS,
@@ -203,7 +203,7 @@ class LocalToolbox:
     allowed_folders: tuple[str, ...] = ()
     lent: Mapping[str, Tool] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
-    fence: Fence = field(default_factory=NoFence)  # what its commands run in, as those that set a slot up
+    sandbox: Sandbox | None = None  # what its commands run in, as those that set a slot up
     _undo: list[Callable[[], object]] = field(default_factory=list)
     _since: int = 0
     _before: Mapping[str, Stamp] | None = None  # what the workspace held before the first step of the way
@@ -322,7 +322,7 @@ class LocalToolbox:
                 argv=argv, cwd=self.cwd, log=Path(scratch) / "log", env={**self.env, **env}, limits=TimeLimits(wall_clock=seconds),
                 writes=(str(self.root), *self.allowed_folders),
             )  # fmt: skip
-            ended = LocalProcesses().run(self.fence.around(command, "setup"), stop=_Served(listens))
+            ended = LocalProcesses().run(sandboxed(command, "setup", self.sandbox), stop=_Served(listens))
         if ended.ending == "stopped":
             return Done(ok=True, output=ended.tail[-SHOWN_CHARS:], listens=listens)
         timed_out = ended.ending == "wall_clock"
