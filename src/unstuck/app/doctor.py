@@ -25,11 +25,12 @@ from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.context import Kit
 from unstuck.engine.stops import Interrupted, Stopper
 from unstuck.git.git_command import git_processes
-from unstuck.git.pruning import BRANCHES, SNAPSHOTS
+from unstuck.git.pruning import SNAPSHOTS
 from unstuck.git.repository import Repository, find, slots_folder
 from unstuck.git.untracked_files import traps
 from unstuck.model.config import Config
 from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
+from unstuck.model.landing import RUN_BRANCH_REFS
 from unstuck.model.text import counted, one_line
 from unstuck.process.caller import inside
 from unstuck.process.sandbox import trouble
@@ -209,8 +210,8 @@ def _slots(repository: Repository, config: Config) -> Iterator[Finding]:
 
 def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
     slots = [path for path in slots_folder(repository, config.workspace.slots).glob("w*") if path.is_dir()]
-    refs = repository.git("for-each-ref", "--format=%(refname)", BRANCHES, SNAPSHOTS).splitlines()
-    branches = [ref for ref in refs if ref.startswith(BRANCHES)]
+    refs = repository.git("for-each-ref", "--format=%(refname)", RUN_BRANCH_REFS, SNAPSHOTS).splitlines()
+    branches = [ref for ref in refs if ref.startswith(RUN_BRANCH_REFS)]
     left = {"slots": len(slots), "branches": len(branches), "snapshots": len(refs) - len(branches)}
     if any(left.values()):
         says = f"Left by runs: {', '.join(f'{noun} {count}' for noun, count in left.items())}."

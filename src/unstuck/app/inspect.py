@@ -27,6 +27,7 @@ from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.config import AgentConfig
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, encode
+from unstuck.model.landing import run_branch
 from unstuck.model.outcome import ToolCall
 from unstuck.model.plan import named
 from unstuck.model.text import one_line
@@ -246,7 +247,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
     git = view.repository.git
     found = git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found.returncode != 0:
-        raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log unstuck/{view.run}`.")
+        raise BadUsage(f"There is no commit {name!r}.", hint=f"See them with `git log {run_branch(view.run)}`.")
     commit = found.stdout.strip()
     started = view.state.started
     home = started.branch if started and started.branch else view.repository.head
@@ -349,7 +350,7 @@ def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: b
 
 def _opened(view: View, made: Opened) -> Opened:
     """Ask for the user's own branch to be merged into the remote's main one, else for the run's."""
-    repository, started, own = view.repository, view.state.started, f"unstuck/{view.run}"
+    repository, started, own = view.repository, view.state.started, run_branch(view.run)
     home = (started.branch or "").removeprefix("refs/heads/") if started else ""
     found = repository.git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD").stdout.strip()
     main = found.removeprefix("origin/")

@@ -16,7 +16,7 @@ from unstuck.journal.task_state import SETTLED, TaskState
 from unstuck.model.action import Amend, Append, Fix
 from unstuck.model.errors import BadUsage, CheckpointGone, RunConflict
 from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
-from unstuck.model.landing import Conflict
+from unstuck.model.landing import Conflict, run_branch
 from unstuck.model.plan import Plan, Task, joined
 from unstuck.redaction.redactor import Redactor
 
@@ -53,11 +53,11 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
     assert started is not None
     _stand_where_work_landed(record, workspace, started)
     operations.redo()
-    tip = workspace.bring_in(user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at)
+    tip = workspace.bring_in(user_head, message=f"Merge the user's commits into {run_branch(started.run)}\n", at=at)
     if isinstance(tip, Conflict):
         raise RunConflict(
-            f"Your branch and unstuck/{started.run} changed the same lines: {', '.join(tip.files[:5])}.",
-            hint=f"Merge them by hand in a checkout of unstuck/{started.run}, then `unstuck resume`.",
+            f"Your branch and {run_branch(started.run)} changed the same lines: {', '.join(tip.files[:5])}.",
+            hint=f"Merge them by hand in a checkout of {run_branch(started.run)}, then `unstuck resume`.",
         )
     halted = state.ended is not None and state.ended.exit_code not in (75, 129, 130, 143)
     record(RunResumed(epoch=halted, tip=tip))
@@ -68,12 +68,12 @@ def _stand_where_work_landed(record: Recorder, workspace: Workspace, started: Ru
     tip = record.state.tip
     if workspace.open_branch(tip):
         record.note(
-            f"The branch unstuck/{started.run} was gone: it stands again where work last landed, at {tip[:12]}."
+            f"The branch {run_branch(started.run)} was gone: it stands again where work last landed, at {tip[:12]}."
         )
     elif tip not in workspace.history(workspace.tip(), started.base):
         raise CheckpointGone(
-            f"The branch unstuck/{started.run} no longer holds all that landed: work last landed at {tip}.",
-            hint=f"Bring it back with `git branch -f unstuck/{started.run} {tip}`, then `unstuck resume`.",
+            f"The branch {run_branch(started.run)} no longer holds all that landed: work last landed at {tip}.",
+            hint=f"Bring it back with `git branch -f {run_branch(started.run)} {tip}`, then `unstuck resume`.",
         )
 
 

@@ -14,7 +14,7 @@ from unstuck.git.protocols import Home
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Journal
 from unstuck.model.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
-from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible
+from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible, run_branch
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
@@ -147,7 +147,7 @@ def bring_home(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
 def _brought(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
     started = kit.record.state.started
     assert started is not None
-    mode, branch = started.options.commit, f"unstuck/{kit.run}"
+    mode, branch = started.options.commit, run_branch(kit.run)
     if not any(task.commit for task in kit.record.state.tasks.values()):
         return BroughtHome(commit=None, text=_with_plan(kit, home, projections, "There was nothing to commit."))
     if mode == "message-only":
@@ -218,7 +218,7 @@ def _message(state: RunState) -> str:
     """Write the text of a single or a merge commit."""
     assert state.started is not None
     rows = [f"- {task.task.id} {one_line(task.task.subject, 70)}" for task in state.tasks.values() if task.commit]
-    title = one_line(state.started.title, 72) or f"Merge unstuck/{state.started.run}"
+    title = one_line(state.started.title, 72) or f"Merge {run_branch(state.started.run)}"
     return "\n".join([title, "", *rows]) + "\n"
 
 

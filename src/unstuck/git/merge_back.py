@@ -19,7 +19,7 @@ from unstuck.git.slots import DURABLE
 from unstuck.git.staging import put_entries, replaced
 from unstuck.git.workspace import make_commit, merge_trees
 from unstuck.model.errors import GitFailed
-from unstuck.model.landing import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome
+from unstuck.model.landing import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome, run_branch
 
 UNFINISHED = {
     "MERGE_HEAD": "a merge",
@@ -58,7 +58,7 @@ class Homecoming:
 
     @property
     def run_branch(self) -> str:
-        return f"unstuck/{self.run}"
+        return run_branch(self.run)
 
     def plan_merge(self, *, message: str, at: float) -> WayHome:
         """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""

@@ -12,8 +12,8 @@ from unstuck.git.repository import OWNER, SLOTS, Repository
 from unstuck.git.shared_objects import BORROWED, TIP, Lender, head_of, remove
 from unstuck.git.slots import Slot
 from unstuck.model.errors import GitFailed
+from unstuck.model.landing import RUN_BRANCH_REFS, run_branch
 
-BRANCHES = "refs/heads/unstuck/"
 SNAPSHOTS = "refs/unstuck/snapshots/"
 SLOT = re.compile(r"w(\d+)")
 FORGOTTEN_SECONDS = 30 * 86400.0
@@ -131,15 +131,15 @@ def _abandoned(slots: Path) -> Iterator[_Finding]:
 
 def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Finding]:
     git = repository.git
-    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", BRANCHES, SNAPSHOTS)
+    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", RUN_BRANCH_REFS, SNAPSHOTS)
     refs = [tuple(line.split(" ", 2)) for line in listed.splitlines()]
     unmerged: set[str] = set()
     for ref, commit, checkout in refs:
-        if ref.startswith(BRANCHES):
-            run = ref.removeprefix(BRANCHES)
+        if ref.startswith(RUN_BRANCH_REFS):
+            run = ref.removeprefix(RUN_BRANCH_REFS)
             reason = _branch_is_needed(git, run, commit, checkout, finished)
             unmerged |= {run} if reason is not None else set()
-            yield _Finding(what=f"the branch unstuck/{run}", keep_because=reason, ref=ref, commit=commit)
+            yield _Finding(what=f"the branch {run_branch(run)}", keep_because=reason, ref=ref, commit=commit)
     for ref, commit, _ in refs:
         if ref.startswith(SNAPSHOTS):
             run = ref.removeprefix(SNAPSHOTS).partition("/")[0]
@@ -155,13 +155,13 @@ def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: 
     if checkout:
         return f"it is checked out in {checkout}"
     merged = git("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads").split("\n")
-    if any(name and not name.startswith(BRANCHES) for name in merged):
+    if any(name and not name.startswith(RUN_BRANCH_REFS) for name in merged):
         return None
     # A run brought home as a single commit left its tree on the user's branch, not its commits.
     tree = git("rev-parse", f"{commit}^{{tree}}")
     if tree in git("log", "--format=%T", f"{commit}..HEAD").split():
         return None
-    return f"its commits are not in a branch of yours (git merge unstuck/{run}, or git branch -D unstuck/{run})"
+    return f"its commits are not in a branch of yours (git merge {run_branch(run)}, or git branch -D {run_branch(run)})"
 
 
 def _remove(git: Git, finding: _Finding) -> None:

@@ -11,6 +11,7 @@ from threading import Lock
 
 from unstuck.git.git_command import Git, shown, writing
 from unstuck.model.errors import BadUsage, Unavailable
+from unstuck.model.landing import RUN_BRANCH_REFS
 
 OLDEST_GIT = (2, 38)
 ASKED = (
@@ -212,7 +213,7 @@ def _check_not_ours(root: Path) -> None:
 
 
 SHOWN = 5
-OUR_REFS = ("refs/heads/unstuck/", "refs/unstuck/")
+OUR_REFS = (RUN_BRANCH_REFS, "refs/unstuck/")
 GONE = "0"
 HISTORY, HOME = "logs/HEAD", "~/"
 STAMPED = (

@@ -20,6 +20,7 @@ from unstuck.git.contents import GITLINK, GONE, Line, Row
 from unstuck.git.git_command import Git, shown
 from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.model.changes import Changes
+from unstuck.model.landing import RUN_BRANCH_REFS
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"ref: (refs/[\w./+@-]+)")
@@ -309,7 +310,7 @@ def _is(path: str, content: bytes) -> bool:
 def _refs(git: Git) -> Iterator[tuple[str, str, str]]:
     for line in git("for-each-ref", LISTED, *REFS).splitlines():
         commit, kind, peeled, name = line.split(" ", 3)
-        if (peeled or kind) == "commit" and not name.startswith("refs/heads/unstuck/"):
+        if (peeled or kind) == "commit" and not name.startswith(RUN_BRANCH_REFS):
             yield commit, kind, name
 
 

@@ -13,7 +13,7 @@ from unstuck.git.shared_objects import COMMIT, MOST_ROWS, TIP, Lender
 from unstuck.git.slots import DURABLE, Place, Slot
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.errors import CheckpointGone, GitFailed, UnstuckError
-from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
+from unstuck.model.landing import Conflict, Landing, Snapshot, Tree, run_branch
 
 NEW = ""
 """What git calls the old value of a ref that must not exist yet."""
@@ -48,7 +48,7 @@ class GitWorkspace:
 
     @property
     def branch(self) -> str:
-        return f"refs/heads/unstuck/{self.run}"
+        return f"refs/heads/{run_branch(self.run)}"
 
     def open_branch(self, base: str) -> bool:
         if self._set_ref(self.branch, base, NEW) is None:
@@ -57,16 +57,16 @@ class GitWorkspace:
             return False
         if self._resolve(base) is None:
             raise CheckpointGone(
-                f"The branch unstuck/{self.run} is gone, and so is the commit {base} at which it stood.",
+                f"The branch {run_branch(self.run)} is gone, and so is the commit {base} at which it stood.",
                 hint="Look for it with `git fsck --lost-found`, or begin anew with `unstuck run PLAN --fresh`.",
             )
         if self._resolve("refs/heads/unstuck") is not None:
             raise GitFailed(
-                f"The branch unstuck/{self.run} cannot be made, because a branch is called `unstuck`.",
+                f"The branch {run_branch(self.run)} cannot be made, because a branch is called `unstuck`.",
                 hint="Rename it with `git branch -m unstuck something-else` and try again.",
             )
         raise GitFailed(
-            f"The branch unstuck/{self.run} cannot be made at {base}.",
+            f"The branch {run_branch(self.run)} cannot be made at {base}.",
             hint="See whether the repository can be written, then try again.",
         )
 
@@ -74,7 +74,7 @@ class GitWorkspace:
         tip = self._written_tip() or self._resolve(self.branch)
         if tip is None:
             raise CheckpointGone(
-                f"The branch unstuck/{self.run} is gone.",
+                f"The branch {run_branch(self.run)} is gone.",
                 hint="If it was deleted by hand, `unstuck resume` makes it again where it stood.",
             )
         return tip
@@ -184,7 +184,8 @@ class GitWorkspace:
             tip = self._resolve(self.branch)
             if tip == landing.base:
                 raise GitFailed(
-                    f"The branch unstuck/{self.run} cannot be written: {failed}", hint="Go on with `unstuck resume`."
+                    f"The branch {run_branch(self.run)} cannot be written: {failed}",
+                    hint="Go on with `unstuck resume`.",
                 )
         return None if tip is None else self._landed_before(landing, tip)
 
@@ -213,7 +214,7 @@ class GitWorkspace:
         failed = self._set_ref(self.branch, commit, expected)
         if failed is not None and self._resolve(self.branch) != commit:
             raise GitFailed(
-                f"The branch unstuck/{self.run} cannot be moved to {commit}: {failed}",
+                f"The branch {run_branch(self.run)} cannot be moved to {commit}: {failed}",
                 hint="Go on with `unstuck resume`.",
             )
 

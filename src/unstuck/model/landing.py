@@ -2,6 +2,14 @@
 
 from dataclasses import dataclass
 
+RUN_BRANCH_PREFIX = "unstuck/"
+RUN_BRANCH_REFS = f"refs/heads/{RUN_BRANCH_PREFIX}"
+
+
+def run_branch(run: str) -> str:
+    """Return the name of the branch that a run commits to."""
+    return f"{RUN_BRANCH_PREFIX}{run}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:

@@ -10,6 +10,7 @@ from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import Accept, Amend
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.failure import Failure
+from unstuck.model.landing import run_branch
 from unstuck.model.text import counted, iso, one_line, waits
 from unstuck.policy.schedule import blocked
 from unstuck.report.halt_summary import halted
@@ -115,7 +116,7 @@ def _on_its_branch(state: RunState) -> dict[str, Any]:
     started, landed = state.started, len(away)
     if started is None or state.ended is None or state.home is not None or not landed:
         return {}
-    branch, home = f"unstuck/{started.run}", (started.branch or "").removeprefix("refs/heads/")
+    branch, home = run_branch(started.run), (started.branch or "").removeprefix("refs/heads/")
     command = TAKING.get(started.options.commit, TAKE).format(branch=branch)
     found = [("take it as it is", command)]
     stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]

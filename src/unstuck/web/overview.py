@@ -19,6 +19,7 @@ from unstuck.model.event import (
     SessionStarted,
     Verified,
 )
+from unstuck.model.landing import run_branch
 from unstuck.model.text import visible
 from unstuck.policy.schedule import blocked
 from unstuck.report.event_lines import sentence
@@ -165,7 +166,7 @@ def _run(state: RunState, told: Summary, *, live: bool) -> dict[str, Any]:
         "exit": told.exit_code,
         "reason": told.reason,
         "halted": state.halted,
-        "branch": f"unstuck/{told.run}",
+        "branch": run_branch(told.run),
         "home": told.home,
         "landed": told.landed,
         "commands": [list(pair) for pair in told.commands],
