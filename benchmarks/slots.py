@@ -81,7 +81,7 @@ def steps(work: GitWorkspace, slot: int, linked: Path, git: "Linked", *, new: bo
 
     def land() -> str | None:
         change()
-        return work.land(Landing(tree=work.tree(slot, base).id, base=base, message="Land it\n", at=0.0))
+        return work.land(Landing(tree=work.write_tree(slot, base).id, base=base, message="Land it\n", at=0.0))
 
     def land_by_git() -> None:
         change()

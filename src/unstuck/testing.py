@@ -257,33 +257,33 @@ class World:
         self.slots[slot] = tree if tree is not None else self.branch[int(base)]
         return self.path(slot)
 
-    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
+    def remember_setup(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
         return None
 
-    def loose(self, slot: int) -> tuple[str, ...]:
+    def untracked_files(self, slot: int) -> tuple[str, ...]:
         return ()
 
-    def altered(self, slot: int) -> tuple[str, ...]:
+    def altered_files(self, slot: int) -> tuple[str, ...]:
         return ()
 
-    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+    def tree_with_paths(self, base: str, tree: str, paths: Sequence[str]) -> str:
         return tree if paths else self.branch[int(base)]
 
-    def present(self, slot: int) -> bool:
+    def has_slot(self, slot: int) -> bool:
         return slot in self.slots
 
-    def tree(self, slot: int, base: str) -> Tree:
+    def write_tree(self, slot: int, base: str) -> Tree:
         return Tree(id=self.slots[slot])
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         self.snapshots[name] = self.slots[slot]
         return Snapshot(ref=name, commit=self.slots[slot])
 
-    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+    def changed_paths(self, base: str, tree: str) -> tuple[str, ...]:
         return () if self.branch[int(base)] == tree else ("file",)
 
-    def listed(self, base: str, tree: str) -> Changes:
-        return Changes(modified=self.changed(base, tree))
+    def summarize_changes(self, base: str, tree: str) -> Changes:
+        return Changes(modified=self.changed_paths(base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return ()
@@ -292,13 +292,13 @@ class World:
         old = self.branch[int(base)] if base.isdigit() else base
         return () if old == tree else (Change(path="work.py", old=old, new=tree),)
 
-    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+    def line_authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
         return ()
 
     def tree_of(self, commit: str) -> str:
         return self.branch[int(commit)]
 
-    def files(self, tree: str) -> tuple[str, ...]:
+    def tree_files(self, tree: str) -> tuple[str, ...]:
         return ("file",)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
@@ -317,19 +317,19 @@ class World:
     def history(self, commit: str, base: str) -> tuple[str, ...]:
         return tuple(str(number) for number in range(int(commit), int(base) - 1, -1))
 
-    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+    def merge_user_commit(self, commit: str, *, message: str, at: float) -> str | Conflict:
         return self.tip()
 
-    def keep(self, name: str, commit: str) -> Snapshot:
+    def keep_commit(self, name: str, commit: str) -> Snapshot:
         return Snapshot(ref=name, commit=commit)
 
     def move_branch(self, commit: str, *, expected: str) -> None:
         del self.branch[int(commit) + 1 :]
 
-    def look(self) -> None:
+    def note_repository_state(self) -> None:
         return None
 
-    def ended(self, slot: int, base: str) -> tuple[str, ...]:
+    def finish_session(self, slot: int, base: str) -> tuple[str, ...]:
         return ()
 
     # --- files ---------------------------------------------------------------------------------------

@@ -216,14 +216,14 @@ def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, par
     base, git = work.tip(), Git(user)
     lost = git("rev-parse", "main@{1}")
     work.prepare(0, base)
-    work.look()
+    work.note_repository_state()
     before = holdings(user)
     offenders = []
     for number, (name, script) in list(enumerate(OWN.items()))[part::PARTS]:
         act(work, script)
-        if work.present(0):
+        if work.has_slot(0):
             work.snapshot(0, str(number))
-            git("cat-file", "-e", work.tree(0, base).id)
+            git("cat-file", "-e", work.write_tree(0, base).id)
         work.prepare(0, base)
         now = holdings(user)
         changed = [path for path, content in before.items() if now.get(path) != content]
@@ -246,7 +246,7 @@ def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, par
 def test_what_an_agent_does_outside_of_its_slot_is_told(user: Path) -> None:
     work = workspace(user)
     work.prepare(0, work.tip())
-    work.look()
+    work.note_repository_state()
     untold = []
     for name, (script, word) in OUT.items():
         act(work, script)
@@ -274,7 +274,7 @@ def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None
     work.prepare(0, base)
     act(work, "git log -1 && git commit -qam own --allow-empty && echo works > ran", sandbox)
     assert (work.path(0) / "ran").read_text() == "works\n"
-    work.look()
+    work.note_repository_state()
     before, offenders = holdings(user), []
     reaching = {name: script for name, script in OWN.items() if "$U" in script or "$R" in script}
     for name, script in {**reaching, **{f"outside: {name}": script for name, (script, _) in OUT.items()}}.items():
@@ -292,7 +292,7 @@ def test_the_users_own_garbage_collection_breaks_no_slot(user: Path) -> None:
     first = work.tip()
     path = work.prepare(0, first)
     (path / "new.txt").write_text("x\n")
-    tree = work.tree(0, first).id
+    tree = work.write_tree(0, first).id
     git = Git(user)
     git("reset", "-q", "--hard", "side")
     git("checkout", "-q", "--orphan", "fresh")
@@ -307,8 +307,8 @@ def test_the_users_own_garbage_collection_breaks_no_slot(user: Path) -> None:
     assert agent("describe") == "v1"
     agent("fsck", "--strict")
     agent("commit", "-qam", "mine", "--allow-empty")
-    assert work.changed(first, tree) == ("new.txt",)
-    assert work.tree(0, first).id == tree
+    assert work.changed_paths(first, tree) == ("new.txt",)
+    assert work.write_tree(0, first).id == tree
     assert work.snapshot(0, "1") is not None
     git("fsck", "--strict")
 
@@ -329,7 +329,7 @@ def test_garbage_collected_before_a_tree_is_held_takes_nothing(user: Path, monke
     (folder / "git").write_text(COLLECTS_BEFORE_A_REF_IS_WRITTEN.format(git=git, done=done))
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    tree = work.tree(0, first).id
+    tree = work.write_tree(0, first).id
     assert done.exists()
-    assert work.changed(first, tree) == ("new.txt",)
+    assert work.changed_paths(first, tree) == ("new.txt",)
     Git(user)("fsck", "--strict")

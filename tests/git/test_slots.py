@@ -60,7 +60,7 @@ def test_files_of_a_new_slot_are_older_than_their_index_and_every_change_is_seen
     assert Git(path)("fsck", "--cache") == Git(path)("status", "--porcelain") == ""
     for name in ("a", "-c"):  # as long as before, in the same second, in place
         (path / name).write_text("new")
-    assert set(work.changed(work.tip(), work.tree(0, work.tip()).id)) == {"a", "-c"}
+    assert set(work.changed_paths(work.tip(), work.write_tree(0, work.tip()).id)) == {"a", "-c"}
 
 
 def test_a_slot_is_reset_but_ignored_files_stay_warm(scratch: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_files_of_a_tree_are_put_on_top_of_the_base(scratch: Path) -> None:
     work.prepare(0, base, tree)
     assert files(path).keys() == {".gitignore", "src/b.py", "new.py", "forced.log"}
     assert git("rev-parse", "HEAD") == base
-    assert work.tree(0, base).id == tree
+    assert work.write_tree(0, base).id == tree
     assert set(git("status", "--porcelain").splitlines()) == {" D a.txt", "?? new.py"}
 
 
@@ -223,7 +223,7 @@ def test_whatever_an_agent_or_a_crash_left_the_next_task_starts_clean(
     assert Git(path)("status", "--porcelain", "--ignored") == ""
     (path / "new").write_text("agent")
     Git(path)("add", "new")
-    assert work.changed(base, work.tree(0, base).id) == ("new",)
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("new",)
 
 
 def test_what_we_keep_of_a_slot_may_be_removed_while_its_agent_works(scratch: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_we_keep_of_a_slot_may_be_removed_while_its_agent_works(scratch: Pa
     path = work.prepare(0, base := work.tip())
     (path / "new.py").write_text("work")
     shutil.rmtree(ours(path))
-    assert work.changed(base, work.tree(0, base).id) == ("new.py",)
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("new.py",)
     shutil.rmtree(ours(path))
     after_a_crash = workspace(scratch)
     kept = after_a_crash.snapshot(0, "1")
@@ -270,7 +270,7 @@ def test_a_users_linked_slot_is_served_like_a_checkout(scratch: Path, tmp_path: 
     work = workspace(linked)
     path = work.prepare(0, work.tip())
     (path / "new").write_text("x")
-    assert work.changed(work.tip(), work.tree(0, work.tip()).id) == ("new",)
+    assert work.changed_paths(work.tip(), work.write_tree(0, work.tip()).id) == ("new",)
     assert Git(linked)("status", "--porcelain") == ""
 
 
@@ -291,7 +291,7 @@ def test_no_hook_of_the_users_runs(scratch: Path) -> None:
     work = workspace(scratch)
     path = work.prepare(0, work.tip())
     (path / "new").write_text("x")
-    work.tree(0, work.tip())
+    work.write_tree(0, work.tip())
     work.snapshot(0, "1")
     assert not (scratch / ".git" / "hook-ran").exists()
 
@@ -315,15 +315,15 @@ def test_what_was_placed_stays_and_never_lands(scratch: Path, tmp_path: Path) ->
     path = work.prepare(0, base)
     (path / "odd name").write_text("the agent's")
     (path / ".gitignore").write_text("!node_modules\n")
-    assert work.changed(base, work.tree(0, base).id) == (".gitignore", "odd name")
+    assert work.changed_paths(base, work.write_tree(0, base).id) == (".gitignore", "odd name")
     snapshot = work.snapshot(0, "1")
     assert snapshot is not None
-    assert work.changed(base, snapshot.commit) == (".gitignore", "odd name")
+    assert work.changed_paths(base, snapshot.commit) == (".gitignore", "odd name")
     work.prepare(0, base)
     assert told == [True, False]
     assert files(path) == files(scratch) | {"odd [name]*/x": b"x", "pkg/.env": b"secret"}
     assert (path / "node_modules").is_symlink()
-    assert work.tree(0, base).id == Git(scratch)("rev-parse", "HEAD^{tree}")
+    assert work.write_tree(0, base).id == Git(scratch)("rev-parse", "HEAD^{tree}")
 
 
 @pytest.fixture
@@ -355,14 +355,14 @@ def test_submodules_are_filled_from_the_local_clone(
     path = work.prepare(0, base)
     assert (path / "vendor/library/code.c").read_text() == "library"
     assert (path / "vendor/library/leaf/code.c").read_text() == "leaf"
-    assert work.tree(0, base) == work.tree(0, base)
-    assert work.tree(0, base).notes == ()
-    assert work.changed(base, work.tree(0, base).id) == ()
+    assert work.write_tree(0, base) == work.write_tree(0, base)
+    assert work.write_tree(0, base).notes == ()
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ()
     (path / "vendor/library/code.c").write_text("sly")
     (path / "vendor/library/new").write_text("sly")
     (path / "vendor/library/leaf/code.c").unlink()
-    told = work.tree(0, base)
-    assert work.changed(base, told.id) == ()
+    told = work.write_tree(0, base)
+    assert work.changed_paths(base, told.id) == ()
     assert [note.partition(". ")[0] for note in told.notes] == [
         "What is edited in the submodule vendor/library never lands: new, code.c",
         "What is edited in the submodule vendor/library/leaf never lands: code.c",
@@ -379,8 +379,8 @@ def test_a_submodule_commit_that_only_the_slot_has_does_not_land(with_submodule:
     path = work.prepare(0, base)
     Git(path / "vendor/library")("commit", "--quiet", "--allow-empty", "-m", "mine")
     (path / "new").write_text("x")
-    tree = work.tree(0, base)
-    assert work.changed(base, tree.id) == ("new",)
+    tree = work.write_tree(0, base)
+    assert work.changed_paths(base, tree.id) == ("new",)
     assert "vendor/library" in tree.notes[0]
     assert len(tree.notes) == 1
 
@@ -391,9 +391,9 @@ def test_a_submodule_without_a_local_clone_is_named(with_submodule: Path) -> Non
     work = workspace(with_submodule)
     path = work.prepare(0, work.tip())
     assert list((path / "vendor/library").iterdir()) == []
-    tree = work.tree(0, work.tip())
+    tree = work.write_tree(0, work.tip())
     assert "vendor/library has no clone on this machine" in tree.notes[0]
-    assert work.changed(work.tip(), tree.id) == ()
+    assert work.changed_paths(work.tip(), tree.id) == ()
 
 
 def test_a_sparse_checkout_stays_sparse_and_loses_nothing(scratch: Path) -> None:
@@ -404,7 +404,7 @@ def test_a_sparse_checkout_stays_sparse_and_loses_nothing(scratch: Path) -> None
     (path / "src" / "new").write_text("x")
     (path / "outside").mkdir()
     (path / "outside" / "new").write_text("x")
-    assert work.changed(base, work.tree(0, base).id) == ("outside/new", "src/new")
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("outside/new", "src/new")
 
 
 # --- SIGKILL ---------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ for verb in sys.argv[2:]:
     if verb == "prepare":
         work.prepare(0, work.repository.head)
     elif verb == "tree":
-        work.tree(0, work.repository.head)
+        work.write_tree(0, work.repository.head)
     elif verb == "snapshot":
         work.snapshot(0, "killed")
 signal.pause()
@@ -465,7 +465,7 @@ def test_a_kill_while_a_slot_is_made_is_repaired(large_scratch: Path, point: str
     path = work.prepare(0, work.tip())
     assert files(path) == LARGE
     assert Git(path)("status", "--porcelain") == ""
-    assert work.tree(0, work.tip()).id == Git(large_scratch)("rev-parse", "HEAD^{tree}")
+    assert work.write_tree(0, work.tip()).id == Git(large_scratch)("rev-parse", "HEAD^{tree}")
     Git(large_scratch)("fsck", "--full", "--strict")
 
 
@@ -482,7 +482,7 @@ def test_a_kill_while_files_are_added_loses_nothing(large_scratch: Path, verb: s
     kill_when(large_scratch, verb, (ours(path) / "w0.index.lock").exists, group=group)
     snapshot = work.snapshot(0, "resume")
     assert snapshot is not None
-    tree = work.tree(0, base).id
+    tree = work.write_tree(0, base).id
     assert Git(large_scratch)("rev-parse", snapshot.commit + "^{tree}") == tree
     assert work.prepare(0, base) == path
     assert files(path) == LARGE

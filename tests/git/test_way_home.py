@@ -41,7 +41,7 @@ class Run:
             else:
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 (path / name).write_text(text)
-        commit = self.work.land(Landing(tree=self.work.tree(0, base).id, base=base, message=MESSAGE, at=1_800_000_000))
+        commit = self.work.land(Landing(tree=self.work.write_tree(0, base).id, base=base, message=MESSAGE, at=1_800_000_000))
         assert commit is not None
         return commit
 
@@ -424,7 +424,7 @@ def test_prune_keeps_what_is_unmerged_unfinished_dirty_or_in_use_and_says_why(sc
     run.land({"new": "x"})
     (run.work.path(0) / "unsaved").write_text("x")
     busy = run.work.prepare(1, run.work.tip())
-    run.work.keep("1", run.work.tip())
+    run.work.keep_commit("1", run.work.tip())
     run.git("branch", "unstuck/r2")
     with subprocess.Popen(["cat"], cwd=busy, stdin=subprocess.PIPE) as process:
         result = prune(find(scratch), {"r1"}, slots_folder(find(scratch)))

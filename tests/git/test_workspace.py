@@ -44,7 +44,7 @@ def tree_with(work: GitWorkspace, slot: int, base: str, **files: str) -> str:
     path = work.prepare(slot, base)
     for name, text in files.items():
         (path / name).write_text(text)
-    return work.tree(slot, base).id
+    return work.write_tree(slot, base).id
 
 
 def test_it_is_a_workspace(scratch: Path) -> None:
@@ -73,15 +73,15 @@ def test_the_tree_holds_changes_additions_and_deletions_but_nothing_ignored(scra
     (path / "new").mkdir()
     (path / "new" / "link").symlink_to("../src")
     (path / "debug.log").write_text("ignored")
-    tree = work.tree(0, base)
-    assert work.changed(base, tree.id) == ("a.txt", "new/link", "src/b.py")
+    tree = work.write_tree(0, base)
+    assert work.changed_paths(base, tree.id) == ("a.txt", "new/link", "src/b.py")
     assert tree.notes == ()
 
 
 def test_an_untouched_worktree_gives_the_tree_of_its_base(scratch: Path) -> None:
     work = workspace(scratch)
     work.prepare(0, work.tip())
-    assert work.tree(0, work.tip()).id == Git(scratch)("rev-parse", "HEAD^{tree}")
+    assert work.write_tree(0, work.tip()).id == Git(scratch)("rev-parse", "HEAD^{tree}")
 
 
 def test_unusual_file_names_land_as_they_are(scratch: Path) -> None:
@@ -90,8 +90,8 @@ def test_unusual_file_names_land_as_they_are(scratch: Path) -> None:
     path = work.prepare(0, base)
     for name in ODD_NAMES:
         Path(os.fsdecode(os.fsencode(path) + b"/" + name)).write_bytes(name)
-    tree = work.tree(0, base)
-    assert set(work.changed(base, tree.id)) == {os.fsdecode(name) for name in ODD_NAMES}
+    tree = work.write_tree(0, base)
+    assert set(work.changed_paths(base, tree.id)) == {os.fsdecode(name) for name in ODD_NAMES}
     commit = work.land(landing(tree.id, base))
     assert commit is not None
     work.prepare(0, base)
@@ -113,7 +113,7 @@ def test_the_agents_own_commits_and_index_tricks_are_folded_in(scratch: Path) ->
     git("update-index", "--assume-unchanged", "a.txt")
     (path / "src" / "b.py").write_text("hidden")
     git("update-index", "--skip-worktree", "src/b.py")
-    assert work.changed(base, work.tree(0, base).id) == ("a.txt", "committed", "src/b.py")
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("a.txt", "committed", "src/b.py")
 
 
 def test_the_plan_its_companions_and_our_folder_stay_as_in_the_base(scratch: Path) -> None:
@@ -130,14 +130,14 @@ def test_the_plan_its_companions_and_our_folder_stay_as_in_the_base(scratch: Pat
     (path / "spec" / ".progress.md").write_text("done")
     (path / ".unstuck" / "committed").unlink()
     (path / "work").write_text("x")
-    tree = work.tree(0, base)
-    assert work.changed(base, tree.id) == ("work",)
+    tree = work.write_tree(0, base)
+    assert work.changed_paths(base, tree.id) == ("work",)
     assert [note.split(";")[0] for note in tree.notes] == [
         "The agent changed spec/.progress.md",
         "The agent changed tasks.md",
     ]
     (path / "tasks.md").unlink()
-    assert work.changed(base, work.tree(0, base).id) == ("work",)
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("work",)
 
 
 def test_repositories_inside_the_worktree_are_left_out_and_named_but_kept_in_a_snapshot(scratch: Path) -> None:
@@ -151,14 +151,14 @@ def test_repositories_inside_the_worktree_are_left_out_and_named_but_kept_in_a_s
     Git(path / "app")("add", "-A")
     Git(path / "app")("commit", "--quiet", "-m", "generated")
     (path / "work").write_text("x")
-    tree = work.tree(0, base)
-    assert work.changed(base, tree.id) == ("work",)
+    tree = work.write_tree(0, base)
+    assert work.changed_paths(base, tree.id) == ("work",)
     assert {note.split(" ")[0] for note in tree.notes} == {"app", "empty"}
-    assert work.tree(0, base) == tree
+    assert work.write_tree(0, base) == tree
     snapshot = work.snapshot(0, "1")
     assert snapshot is not None
-    assert work.changed(base, snapshot.commit) == ("app/code", "empty/code", "work")
-    assert work.tree(0, base) == tree
+    assert work.changed_paths(base, snapshot.commit) == ("app/code", "empty/code", "work")
+    assert work.write_tree(0, base) == tree
 
 
 def test_a_tree_is_right_on_another_base_than_the_prepared_one(scratch: Path) -> None:
@@ -172,8 +172,8 @@ def test_a_tree_is_right_on_another_base_than_the_prepared_one(scratch: Path) ->
     moved = Git(scratch)("rev-parse", "HEAD")
     path = work.prepare(0, base)
     (path / "work").write_text("x")
-    assert work.changed(base, work.tree(0, base).id) == ("work",)
-    assert work.changed(moved, work.tree(0, moved).id) == ("work",)
+    assert work.changed_paths(base, work.write_tree(0, base).id) == ("work",)
+    assert work.changed_paths(moved, work.write_tree(0, moved).id) == ("work",)
 
 
 def test_a_tracked_file_turned_into_something_git_cannot_hold_is_named(scratch: Path) -> None:
@@ -184,14 +184,14 @@ def test_a_tracked_file_turned_into_something_git_cannot_hold_is_named(scratch: 
     os.mkfifo(path / "a.txt")
     os.mkfifo(path / "pipe")
     (path / "work").write_text("x")
-    tree = work.tree(0, base)
-    assert "work" in work.changed(base, tree.id)
-    assert "pipe" not in work.changed(base, tree.id)
+    tree = work.write_tree(0, base)
+    assert "work" in work.changed_paths(base, tree.id)
+    assert "pipe" not in work.changed_paths(base, tree.id)
 
 
 def test_a_worktree_that_was_never_prepared_has_no_tree(scratch: Path) -> None:
     with pytest.raises(GitFailed, match="not prepared"):
-        workspace(scratch).tree(0, "HEAD")
+        workspace(scratch).write_tree(0, "HEAD")
 
 
 # --- snapshots ---------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_a_snapshot_holds_files_index_and_the_agents_commits(scratch: Path) -> N
     assert snapshot.ref == "refs/unstuck/snapshots/r1/17"
     user = Git(scratch)
     assert user("rev-parse", snapshot.ref) == snapshot.commit
-    assert work.changed(base, snapshot.commit) == ("committed", "staged", "tasks.md", "untracked")
+    assert work.changed_paths(base, snapshot.commit) == ("committed", "staged", "tasks.md", "untracked")
     assert user("rev-parse", f"{snapshot.commit}^1") == agents_commit
     assert user("show", f"{snapshot.commit}^2:staged") == "staged"
     assert user("show", f"{snapshot.commit}:staged") == "changed again"
@@ -273,7 +273,7 @@ def test_a_snapshot_is_taken_in_the_middle_of_a_merge_and_without_a_git_file(scr
     assert merging is not None
     assert lost is not None
     assert "<<<<<<<" in Git(scratch)("show", f"{merging.commit}:a.txt")
-    assert work.changed(merging.commit, lost.commit) == ()
+    assert work.changed_paths(merging.commit, lost.commit) == ()
 
 
 def test_a_snapshot_can_be_worked_on_again(scratch: Path) -> None:
@@ -293,9 +293,9 @@ def test_a_snapshot_can_be_worked_on_again(scratch: Path) -> None:
 
 def test_a_commit_is_kept_alive_under_a_name(scratch: Path) -> None:
     work = workspace(scratch)
-    assert work.keep("5", work.tip()) == work.keep("5", work.tip())
+    assert work.keep_commit("5", work.tip()) == work.keep_commit("5", work.tip())
     with pytest.raises(GitFailed, match="snapshots/r1/5"):
-        work.keep("5", Git(scratch)("rev-parse", "HEAD^"))
+        work.keep_commit("5", Git(scratch)("rev-parse", "HEAD^"))
 
 
 # --- landing -----------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_nothing_to_commit_lands_without_a_commit(scratch: Path) -> None:
     work = workspace(scratch)
     base = work.tip()
     work.prepare(0, base)
-    assert work.land(landing(work.tree(0, base).id, base)) == base == work.tip()
+    assert work.land(landing(work.write_tree(0, base).id, base)) == base == work.tip()
 
 
 def test_of_two_landings_on_one_base_one_wins_and_the_other_can_be_merged(scratch: Path) -> None:
@@ -352,7 +352,7 @@ def test_of_two_landings_on_one_base_one_wins_and_the_other_can_be_merged(scratc
             merged = work.merge(what, tip)
             assert isinstance(merged, str)
             assert work.land(landing(merged, tip)) == work.tip()
-    assert set(work.changed(base, work.tip())) == {"new0", "new1", "new2", "new3"}
+    assert set(work.changed_paths(base, work.tip())) == {"new0", "new1", "new2", "new3"}
     assert Git(scratch)("rev-list", "--count", f"{base}..{work.tip()}") == "4"
 
 
@@ -396,7 +396,7 @@ def test_a_file_where_the_other_work_has_a_folder_is_named_as_it_is_called(scrat
     (path / "new").mkdir()
     (path / "new" / "inside").write_text("a folder")
     assert tip is not None
-    assert work.merge(landing(work.tree(0, base).id, base), tip) == Conflict(files=("new",))
+    assert work.merge(landing(work.write_tree(0, base).id, base), tip) == Conflict(files=("new",))
 
 
 def test_a_signed_landing_is_known_again_though_signatures_differ(scratch: Path, own_git_configuration: Path) -> None:
@@ -478,7 +478,7 @@ def test_who_wrote_a_line_is_the_same_whether_the_file_was_looked_at_before_or_n
         base = start if text is None else work.tip()  # a rollback: what was looked at is no longer in the history
         work.move_branch(base, expected=work.tip())
         tip = str(work.land(landing(tree_with(work, 0, base, **{"x.txt": text or "3\nnew\n"}), base)))
-        seen.append((work.authors("x.txt", tip, start), workspace(scratch).authors("x.txt", tip, start)))
+        seen.append((work.line_authors("x.txt", tip, start), workspace(scratch).line_authors("x.txt", tip, start)))
     assert all(known == anew for known, anew in seen)
     assert [len({commit for commit, _ in known}) for known, _ in seen] == [1, 2, 3, 1, 2, 3]
 
@@ -491,10 +491,10 @@ def test_new_commits_of_the_users_are_brought_in(scratch: Path) -> None:
     Git(scratch)("commit", "--quiet", "-m", "by hand")
     theirs = Git(scratch)("rev-parse", "HEAD")
     landed = work.land(landing(tree_with(work, 0, base, ours="x"), base))
-    merged = work.bring_in(theirs, message="Merge main", at=0)
+    merged = work.merge_user_commit(theirs, message="Merge main", at=0)
     assert merged == work.tip() != landed
-    assert work.bring_in(theirs, message="Merge main", at=0) == merged
-    assert work.changed(base, work.tip()) == ("ours", "theirs")
+    assert work.merge_user_commit(theirs, message="Merge main", at=0) == merged
+    assert work.changed_paths(base, work.tip()) == ("ours", "theirs")
 
 
 def test_a_conflict_with_the_users_commits_moves_nothing(scratch: Path) -> None:
@@ -503,7 +503,7 @@ def test_a_conflict_with_the_users_commits_moves_nothing(scratch: Path) -> None:
     (scratch / "a.txt").write_text("theirs")
     Git(scratch)("commit", "--quiet", "-am", "by hand")
     landed = work.land(landing(tree_with(work, 0, base, **{"a.txt": "ours"}), base))
-    assert work.bring_in(Git(scratch)("rev-parse", "HEAD"), message="m", at=0) == Conflict(files=("a.txt",))
+    assert work.merge_user_commit(Git(scratch)("rev-parse", "HEAD"), message="m", at=0) == Conflict(files=("a.txt",))
     assert work.tip() == landed
 
 
@@ -535,7 +535,7 @@ def test_a_dirty_checkout_is_byte_identical_after_a_whole_flow(
         (path / f"new{slot}").write_text("x")
         (path / "a.txt").write_text("agent")
         work.snapshot(slot, f"{slot}")
-        tree = work.tree(slot, base).id
+        tree = work.write_tree(slot, base).id
         if work.land(landing(tree, base)) is None:
             work.merge(landing(tree, base), work.tip())
         work.prepare(slot, base, tree)
@@ -559,8 +559,8 @@ def test_a_task_costs_few_git_commands(scratch: Path, tmp_path: Path, monkeypatc
 
     costs = [cost(lambda: work.prepare(0, base)), cost(lambda: work.snapshot(0, "none"))]
     (path / "new").write_text("x")
-    costs += [cost(lambda: work.tree(0, base)), cost(lambda: work.snapshot(0, "some"))]
-    what = landing(work.tree(0, base).id, base)
+    costs += [cost(lambda: work.write_tree(0, base)), cost(lambda: work.snapshot(0, "some"))]
+    what = landing(work.write_tree(0, base).id, base)
     costs += [cost(lambda: work.land(what)), cost(lambda: work.land(what))]
     costs += [cost(lambda: work.prepare(0, base, what.tree)), cost(lambda: work.prepare(1, base))]
     assert costs == [2, 4, 4, 7, 3, 2, 4, 1]

@@ -177,12 +177,12 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
     `nothing` is a tree without files, which git knows without having it.
     """
     workspace = site.kit.workspace
-    product = [path for path in workspace.files(workspace.tree_of(head)) if part_of(path) == "product"]
+    product = [path for path in workspace.tree_files(workspace.tree_of(head)) if part_of(path) == "product"]
     if not product:
         return False
     site.kit.seen(NAME, "the same without the code of the repository; it must fail now")
     try:
-        without = site.once(check, head, workspace.mixed(head, nothing, product))
+        without = site.once(check, head, workspace.tree_with_paths(head, nothing, product))
     except NotSetUp:  # what cannot even be set up without the product is made of it
         return False
     finds_none = without.counts is not None and not without.counts.passed

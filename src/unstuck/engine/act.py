@@ -75,7 +75,7 @@ def _asked(kit: Kit, task: TaskState, slot: int) -> str:
         return f"{said}\nTo log in: {how}" if how else said
     if failure is None or failure.blame != "environment" or failure.kind in NOT_SURROUNDINGS:
         return ""
-    if (outcome is not None and outcome.denied) or not kit.workspace.present(slot):
+    if (outcome is not None and outcome.denied) or not kit.workspace.has_slot(slot):
         return ""
     place = kit.workspace.path(slot)
     asked = kit.helped(task.task.id, lambda remedies: remedies.question(failure, failed_command(task), place))
@@ -85,7 +85,7 @@ def _asked(kit: Kit, task: TaskState, slot: int) -> str:
 def relieve(kit: Kit, task: TaskState, slot: int) -> None:
     """Do what is safe about the surroundings before the next attempt; doing it again finds nothing to do."""
     failure = task.current.failure
-    if failure is not None and kit.workspace.present(slot):
+    if failure is not None and kit.workspace.has_slot(slot):
         name, command, place = task.task.id, failed_command(task), kit.workspace.path(slot)
         for sentence in kit.helped(name, lambda remedies: remedies.relieve(failure, command, place)) or ():
             kit.record.note(sentence, name)
@@ -109,7 +109,7 @@ def land(kit: Kit, task: TaskState) -> LineEvent:
     if (commit := kit.workspace.land(landing)) is not None:
         if commit == verdict.base:
             return Acted(task=name, action=decision.action)
-        changes = kit.workspace.listed(verdict.base, verdict.tree)
+        changes = kit.workspace.summarize_changes(verdict.base, verdict.tree)
         return Acted(task=name, action=decision.action, commit=commit, changes=changes)
     tip = kit.workspace.tip()
     merged = kit.workspace.merge(landing, tip)

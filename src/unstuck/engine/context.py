@@ -239,7 +239,7 @@ def set_up(kit: Kit, name: str, slot: int, *, needs: str | None = None) -> Failu
     done = "\n".join(commands if needs is None else (*commands, sha256(needs.encode(errors="replace")).hexdigest()))
     if not commands or kit.own_files.read(stamp) == done:
         return None
-    loose, before = kit.workspace.loose(slot), kit.workspace.altered(slot)
+    loose, before = kit.workspace.untracked_files(slot), kit.workspace.altered_files(slot)
     for line in commands:
         kit.seen(name, f"set-up: {line}")
         ended = kit.processes.run(
@@ -250,8 +250,8 @@ def set_up(kit: Kit, name: str, slot: int, *, needs: str | None = None) -> Failu
             raise Interrupted
         if not ended.ok:
             return set_up_failed(line, ended)
-    altered = [path for path in kit.workspace.altered(slot) if path not in before]
-    kit.workspace.settle(slot, loose, altered)
+    altered = [path for path in kit.workspace.altered_files(slot) if path not in before]
+    kit.workspace.remember_setup(slot, loose, altered)
     if not altered:  # what it did to the tree itself is undone by the next `prepare`, and must be done again then
         kit.own_files.put(stamp, done)
     return None

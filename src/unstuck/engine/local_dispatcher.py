@@ -77,10 +77,10 @@ class Here:
     def _watched(self, order: SessionOrder, command: Command, stop: Stop) -> tuple[Ended, tuple[str, ...]]:
         """Run a process of the agent's, and tell what changed meanwhile around it."""
         kit = self.kit
-        kit.workspace.look()
+        kit.workspace.note_repository_state()
         began = kit.clock.now()
         ended = kit.processes.run(command, stop=stop, seen=lambda line: _show(kit, order.task, command.gist(line)))
-        changed = kit.workspace.ended(order.slot, order.base)
+        changed = kit.workspace.finish_session(order.slot, order.base)
         return ended, (*changed, *kit.processes.strangers(command.cwd, began))
 
     def _assignment(self, order: SessionOrder) -> Assignment:

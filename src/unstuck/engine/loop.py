@@ -99,7 +99,7 @@ def repaired(kit: Kit, task: TaskState) -> bool:
     return (
         green
         and done_by_others(kit.record.state, task.task.id)
-        and not kit.workspace.changed(task.current.base, verdict.tree if verdict else "")
+        and not kit.workspace.changed_paths(task.current.base, verdict.tree if verdict else "")
     )
 
 
@@ -149,7 +149,7 @@ def _wants_approval(kit: Kit, task: TaskState) -> bool:
     started, verdict = kit.record.state.started, task.current.verdict
     if started is None or verdict is None or "land" not in started.options.approve:
         return False
-    return bool(kit.workspace.changed(verdict.base, verdict.tree))
+    return bool(kit.workspace.changed_paths(verdict.base, verdict.tree))
 
 
 def go_on(kit: Kit, task: TaskState, slot: int) -> LineEvent:

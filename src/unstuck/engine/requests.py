@@ -87,7 +87,7 @@ class Operations:
         if operated is None or operated.refused or operated.before is None or operated.after is None:
             return
         if self.workspace.tip() == operated.before != operated.after and self.record.state.tip == operated.after:
-            self.workspace.keep(str(seq), operated.before)
+            self.workspace.keep_commit(str(seq), operated.before)
             self.workspace.move_branch(operated.after, expected=operated.before)
 
     # --- one answer each: a fact, or why it is refused; nothing said is consent

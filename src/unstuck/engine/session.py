@@ -91,7 +91,7 @@ def run_session(kit: Kit, task: TaskState, slot: int) -> LineEvent:
     kit.dispatcher.expect(name, slot)
     if attempt.sessions == 0:
         kit.workspace.prepare(slot, attempt.base, attempt.tree)
-    elif not kit.workspace.present(slot):
+    elif not kit.workspace.has_slot(slot):
         kit.workspace.prepare(slot, attempt.base, _start(task))
     if (failure := kit.dispatcher.ready(name, slot)) is not None:
         return Classified(task=name, failure=failure)
@@ -148,7 +148,7 @@ def _judged_lifeless(kit: Kit, task: TaskState, order: SessionOrder, done: Sessi
     turned_away = _turned_away(outcome, kit.clock.now())
     if not (turned_away or _lifeless(outcome)):
         return None
-    if kit.workspace.tree(order.slot, order.base).id != (order.tree or kit.workspace.tree_of(order.base)):
+    if kit.workspace.write_tree(order.slot, order.base).id != (order.tree or kit.workspace.tree_of(order.base)):
         return None
     if turned_away:
         return SessionEnded(task=name, outcome=turned_away)
@@ -266,7 +266,7 @@ def _briefed(kit: Kit, task: TaskState, order: SessionOrder) -> SessionOrder:
     """Write the brief: all of it for an agent that knows nothing, and a word to a session that is continued."""
     attempt = task.current
     told, checks = replace(task, task=kit.tasks[order.task]), kit.checks(order.task)
-    touched = kit.workspace.changed(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    touched = kit.workspace.changed_paths(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
     repairs = kit.record.state.tasks.get(task.task.fixes or "")
     advice = _advice(kit, task, order.slot)
     text = brief(told, checks, kit.guidance, touched, repairs, advice, may_ask=kit.plan.extensible)

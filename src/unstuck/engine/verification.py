@@ -131,9 +131,9 @@ def _what_would_land(kit: Kit, task: TaskState, slot: int) -> str:
     attempt = task.current
     if _merged(attempt) and attempt.tree is not None:
         return attempt.tree
-    if not kit.workspace.present(slot):
+    if not kit.workspace.has_slot(slot):
         kit.workspace.prepare(slot, attempt.base, attempt.tree)
-    tree = kit.workspace.tree(slot, attempt.base)
+    tree = kit.workspace.write_tree(slot, attempt.base)
     for sentence in tree.notes:
         _note(kit, task.task.id, sentence)
     return tree.id

@@ -175,7 +175,7 @@ class Shelf(GitWorkspace):
         if ours is None or not self._git.succeeds("merge-base", "--is-ancestor", theirs, ours):
             # The remote hears of a landing before the journal does: what only we have was never recorded.
             if ours is not None and not self._git.succeeds("merge-base", "--is-ancestor", ours, theirs):
-                self.keep("never-published", ours)
+                self.keep_commit("never-published", ours)
             self._git("update-ref", self.branch, theirs, ours or "")
 
     def restore(self, state: RunState) -> None:
@@ -202,8 +202,8 @@ class Shelf(GitWorkspace):
             self._publish(*([(work.ref, work.commit)] if work is not None and work.spent else []))
         return commit
 
-    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
-        tip = GitWorkspace.bring_in(self, commit, message=message, at=at)
+    def merge_user_commit(self, commit: str, *, message: str, at: float) -> str | Conflict:
+        tip = GitWorkspace.merge_user_commit(self, commit, message=message, at=at)
         self._publish()
         return tip
 
@@ -234,12 +234,12 @@ class Shelf(GitWorkspace):
         self.owed.pop(slot, None)
         return self.path(slot)
 
-    def present(self, slot: int) -> bool:
-        return slot in self.held if slot < self.first else GitWorkspace.present(self, slot)
+    def has_slot(self, slot: int) -> bool:
+        return slot in self.held if slot < self.first else GitWorkspace.has_slot(self, slot)
 
-    def tree(self, slot: int, base: str) -> Tree:
+    def write_tree(self, slot: int, base: str) -> Tree:
         if slot >= self.first or slot not in self.held:
-            return GitWorkspace.tree(self, slot, base)
+            return GitWorkspace.write_tree(self, slot, base)
         begun, tree = self.held[slot]
         return Tree(id=tree or self.tree_of(begun))
 
@@ -252,7 +252,7 @@ class Shelf(GitWorkspace):
             return None
         text = f"snapshot {name}\n"
         commit = make_commit(self._git, self.identity, tree=tree, parents=(base,), message=text, at=0)
-        return self.keep(name, commit)
+        return self.keep_commit(name, commit)
 
     def _publish(self, *spent: tuple[str, str]) -> None:
         tip, before = self.tip(), self.published.get(self.run, NEVER)

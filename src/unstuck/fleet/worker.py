@@ -340,7 +340,7 @@ class Doing:
         done = _run_session(kit, order, stop)
         if order.probe:
             return Report(session=done, log=_since(log, before))
-        tree = kit.workspace.tree(order.slot, order.base)
+        tree = kit.workspace.write_tree(order.slot, order.base)
         done = replace(done, notes=(*done.notes, *tree.notes))
         commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
         try:

@@ -26,22 +26,22 @@ class Workspace(Protocol):
 
     def path(self, slot: int) -> Path: ...
 
-    def present(self, slot: int) -> bool:
+    def has_slot(self, slot: int) -> bool:
         """Whether the slot's folder is still there: a person may have removed it."""
 
-    def tree(self, slot: int, base: str) -> Tree:
+    def write_tree(self, slot: int, base: str) -> Tree:
         """Write the slot's files as a git tree: what would land on `base`."""
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         """Put the slot's work away under `refs/unstuck/snapshots/<run>/<name>`; None if there is nothing to save."""
 
-    def listed(self, base: str, tree: str) -> Changes:
+    def summarize_changes(self, base: str, tree: str) -> Changes:
         """Say in which files the two differ; of very many, the first few hundred."""
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         """Say what was done to each of these files between the two, in the lines of `base`."""
 
-    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+    def changed_paths(self, base: str, tree: str) -> tuple[str, ...]:
         """List the paths in which the two differ."""
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
@@ -59,16 +59,16 @@ class Workspace(Protocol):
     def move_branch(self, commit: str, *, expected: str) -> None:
         """Set the run's branch by compare-and-swap."""
 
-    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+    def merge_user_commit(self, commit: str, *, message: str, at: float) -> str | Conflict:
         """Merge a commit of the user's into the run's branch; return the new tip."""
 
-    def keep(self, name: str, commit: str) -> Snapshot:
+    def keep_commit(self, name: str, commit: str) -> Snapshot:
         """Keep a commit alive under a snapshot ref."""
 
-    def look(self) -> None:
+    def note_repository_state(self) -> None:
         """Look at the user's repository before the first session, to tell later what changed there."""
 
-    def ended(self, slot: int, base: str) -> tuple[str, ...]:
+    def finish_session(self, slot: int, base: str) -> tuple[str, ...]:
         """Begin to write down what a session made; say what changed in the user's repository since the last look, as sentences."""
 
 
@@ -81,31 +81,31 @@ class Checkouts(Workspace, Protocol):
         Git, asked in a clean worktree, takes all files of the tree for tracked.
         """
 
-    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
+    def remember_setup(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
         """Remember what the set-up made in the slot's worktree, besides what lay about `before`, and what it `altered`.
 
         A clean `prepare` keeps what it made; none of it is anybody's work.
         """
 
-    def loose(self, slot: int) -> tuple[str, ...]:
+    def untracked_files(self, slot: int) -> tuple[str, ...]:
         """List what lies about in the slot's worktree, untracked and not ignored."""
 
-    def altered(self, slot: int) -> tuple[str, ...]:
+    def altered_files(self, slot: int) -> tuple[str, ...]:
         """List the files of the slot's tree that are in another form now, or gone; new ones are not listed."""
 
-    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+    def tree_with_paths(self, base: str, tree: str, paths: Sequence[str]) -> str:
         """Write the tree of `base` with these paths as they are in `tree`."""
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         """Return the paths in which the two differ, with their texts; no renames."""
 
-    def authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
+    def line_authors(self, path: str, commit: str, since: str) -> Sequence[tuple[str, str]]:
         """Return the lines of a file that came in after `since`, each with the commit that added it."""
 
     def tree_of(self, commit: str) -> str:
         """Return the tree of a commit."""
 
-    def files(self, tree: str) -> tuple[str, ...]:
+    def tree_files(self, tree: str) -> tuple[str, ...]:
         """List all paths of a tree."""
 
 

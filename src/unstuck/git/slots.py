@@ -156,11 +156,11 @@ class Slot:
             hint="See whether the repository can be written, then go on with `unstuck resume`.",
         )
 
-    def settle(self, before: Sequence[str], altered: Sequence[str]) -> None:
+    def remember_setup(self, before: Sequence[str], altered: Sequence[str]) -> None:
         """Remember what the set-up made: ignored files, others but for those that lay about `before`, and `altered` ones."""
         there = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         prepared = self.prepared()
-        new = [name for name in self.loose() if name not in before]
+        new = [name for name in self.untracked_files() if name not in before]
         new += [f"{one.path}/{name}" for one in prepared.filled for name in one.touched(self.path)]
         brought = tuple(dict.fromkeys((*prepared.brought, *new)))
         made = tuple(name.rstrip("/") for name in there)
@@ -174,13 +174,13 @@ class Slot:
         mode = "100755" if file.stat().st_mode & 0o100 else "100644"
         return f"{mode} {self.git('hash-object', '--path', path, '--', str(file))} {path}"
 
-    def loose(self) -> tuple[str, ...]:
+    def untracked_files(self) -> tuple[str, ...]:
         """List what lies about untracked and not ignored; a folder of nothing else is one name."""
         names = self.git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
         placed = self.prepared().placed
         return tuple(name.rstrip("/") for name in names if name.rstrip("/") not in placed)
 
-    def altered(self) -> tuple[str, ...]:
+    def altered_files(self) -> tuple[str, ...]:
         """List the files of the prepared tree that the folder holds in another form, or no more; placed ones aside.
 
         Submodules are left alone: git would run in them, by settings that a check may have written.

@@ -82,26 +82,26 @@ class GitWorkspace:
     def path(self, slot: int) -> Path:
         return self._folder(slot).path
 
-    def present(self, slot: int) -> bool:
+    def has_slot(self, slot: int) -> bool:
         return self.path(slot).is_dir()  # with or without the `.git` that an agent may have removed
 
     def prepare(self, slot: int, base: str, tree: str | None = None, *, clean: bool = False) -> Path:
         self._slot(slot).prepare(base, tree, self.place, clean=clean)
         return self.path(slot)
 
-    def settle(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
-        self._slot(slot).settle(before, altered)
+    def remember_setup(self, slot: int, before: Sequence[str], altered: Sequence[str]) -> None:
+        self._slot(slot).remember_setup(before, altered)
 
-    def loose(self, slot: int) -> tuple[str, ...]:
-        return self._slot(slot).loose()
+    def untracked_files(self, slot: int) -> tuple[str, ...]:
+        return self._slot(slot).untracked_files()
 
-    def altered(self, slot: int) -> tuple[str, ...]:
-        return self._slot(slot).altered()
+    def altered_files(self, slot: int) -> tuple[str, ...]:
+        return self._slot(slot).altered_files()
 
-    def mixed(self, base: str, tree: str, paths: Sequence[str]) -> str:
+    def tree_with_paths(self, base: str, tree: str, paths: Sequence[str]) -> str:
         return staging.mix(self._git, self.repository.store, base, tree, paths)
 
-    def tree(self, slot: int, base: str) -> Tree:
+    def write_tree(self, slot: int, base: str) -> Tree:
         ahead = self._ahead.get(slot)
         whole = self._slot(slot)
         known = ahead.tree if ahead is not None and ahead.base == base else None
@@ -113,14 +113,14 @@ class GitWorkspace:
         if snapshot is None:
             return None
         try:
-            return self.keep(name, snapshot.commit)
+            return self.keep_commit(name, snapshot.commit)
         except GitFailed:
             # A git command that outlived its supervisor may have kept the same work a moment ago.
             if (kept := self._resolve(ref)) is None:
                 raise
             return Snapshot(ref=ref, commit=kept)
 
-    def keep(self, name: str, commit: str) -> Snapshot:
+    def keep_commit(self, name: str, commit: str) -> Snapshot:
         ref = self._snapshot_ref(name)
         failed = self._set_ref(ref, commit, NEW)
         if failed is not None and self._resolve(ref) != commit:
@@ -130,20 +130,20 @@ class GitWorkspace:
             )
         return Snapshot(ref=ref, commit=commit)
 
-    def changed(self, base: str, tree: str) -> tuple[str, ...]:
+    def changed_paths(self, base: str, tree: str) -> tuple[str, ...]:
         return tuple(row.path for row in self._rows(base, tree))
 
     def changes(self, base: str, tree: str) -> tuple[Change, ...]:
         return contents.changes(self._git, self._rows(base, tree))
 
-    def listed(self, base: str, tree: str) -> Changes:
+    def summarize_changes(self, base: str, tree: str) -> Changes:
         _, known = self.lender.rows.get((base, tree), (None, None))
         return known or contents.listed(contents.difference(self._git, base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
 
-    def authors(self, path: str, commit: str, since: str) -> tuple[contents.Line, ...]:
+    def line_authors(self, path: str, commit: str, since: str) -> tuple[contents.Line, ...]:
         """Look only at what landed after the last look: a file that every task changes has a history as long as the plan."""
         at, known = self.lender.authors.pop(path, (since, ()))
         lines = known if at == commit else contents.authors(self._git, path, commit, at, known)
@@ -162,7 +162,7 @@ class GitWorkspace:
             known[commit] = tree
         return tree
 
-    def files(self, tree: str) -> tuple[str, ...]:
+    def tree_files(self, tree: str) -> tuple[str, ...]:
         return contents.files(self._git, tree)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
@@ -189,7 +189,7 @@ class GitWorkspace:
                 )
         return None if tip is None else self._landed_before(landing, tip)
 
-    def bring_in(self, commit: str, *, message: str, at: float) -> str | Conflict:
+    def merge_user_commit(self, commit: str, *, message: str, at: float) -> str | Conflict:
         """Merge a commit of the user's into the run's branch; return the new tip. One of another history is left alone."""
         tip = self.tip()
         if self._git.succeeds("merge-base", "--is-ancestor", commit, tip) or not self._git.succeeds(
@@ -218,10 +218,10 @@ class GitWorkspace:
                 hint="Go on with `unstuck resume`.",
             )
 
-    def look(self) -> None:
+    def note_repository_state(self) -> None:
         self.meanwhile.begin()
 
-    def ended(self, slot: int, base: str) -> tuple[str, ...]:
+    def finish_session(self, slot: int, base: str) -> tuple[str, ...]:
         """Write down what the session made, beside looking at what changed meanwhile: one needs nothing of the other."""
         self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out, self.run)
         return self.meanwhile.told()

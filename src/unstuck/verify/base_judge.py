@@ -76,7 +76,7 @@ def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     for commit, paths in forms.items():
         earlier = workspace.changes(commit, exam.subject.tree)
         changes = [one for one in earlier if one.path in paths and not is_harmless(one)]
-        tree, base = (workspace.mixed(some, commit, [one.path for one in changes]) for some in (tree, base))
+        tree, base = (workspace.tree_with_paths(some, commit, [one.path for one in changes]) for some in (tree, base))
         lost += changes
     if lost:
         yield _Question(exam=exam, tree=tree, touched=lost, out=out, earlier=base)

@@ -87,14 +87,14 @@ class Site:
             needs = "\n".join(kit.own_files.read(folder / name) or "" for name in manifest_files())
             if (failure := set_up(kit, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
-            if kit.workspace.altered(self.slot):  # what a check reads of the tree is the tree
+            if kit.workspace.altered_files(self.slot):  # what a check reads of the tree is the tree
                 kit.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
 
     def _misled(self) -> bool:
         """Whether a check has left what the next one's tools would read, though it is none of the tree."""
         used, self.used = self.used, False
-        return used and any(map(is_read_unasked, self.kit.workspace.loose(self.slot)))
+        return used and any(map(is_read_unasked, self.kit.workspace.untracked_files(self.slot)))
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
@@ -149,7 +149,7 @@ class Site:
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
         kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired, self.used = kit.workspace.altered(self.slot), True
+        repaired, self.used = kit.workspace.altered_files(self.slot), True
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
@@ -231,7 +231,7 @@ def diagnosed(kit: Kit, seen: Evidence, tree: str) -> Diagnosis | None:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
     planned = [path for task in kit.tasks.values() for path in task.files]
-    there = kit.workspace.files(tree)
+    there = kit.workspace.tree_files(tree)
     own = any(is_own_module(name, planned, there) for name in names) or is_unwritten(found.message, planned, set(there))
     return replace(found, kind=TO_BE_WRITTEN[found.kind]) if own else found
 

@@ -75,7 +75,7 @@ class Exam:
 
     def tree_of(self, paths: Iterable[str]) -> str:
         """Write a tree of our own making: the base, with these paths as the change has them."""
-        return self.kit.workspace.mixed(self.subject.base, self.subject.tree, sorted(paths))
+        return self.kit.workspace.tree_with_paths(self.subject.base, self.subject.tree, sorted(paths))
 
     def playing(self, *parts: str) -> list[Change]:
         """Return the changes to files that play one of these parts."""

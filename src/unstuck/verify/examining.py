@@ -280,7 +280,7 @@ def _claims(exam: Exam) -> Iterator[Remark]:
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
     if not named and not claimed_files(said):
         return
-    present = exam.kit.workspace.files(exam.subject.tree)
+    present = exam.kit.workspace.tree_files(exam.subject.tree)
     gone = [change.path for change in exam.changes if change.new is None]
     absent = {
         "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],

@@ -197,7 +197,7 @@ def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
         for change in exam.changes
     ]
     for path, texts in [(path, texts) for path, texts in gone if texts][:MOST]:
-        lines = kit.workspace.authors(path, base, started.base if started else base)
+        lines = kit.workspace.line_authors(path, base, started.base if started else base)
         named = {tasks[commit]: line for commit, line in reversed(lines) if commit in tasks and line.strip() in texts}
         yield from ((path, name, line.strip()) for name, line in named.items())
 
