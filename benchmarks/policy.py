@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.report import Report
 from benchmarks.trials import ENDED, Score, Trial, replay, replay_by_experience
 from unstuck.app.config_file import read_config
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.policy.profiles import profiles
 
@@ -103,6 +103,6 @@ def measure(*, file: Path | None = None, say: Callable[[str], None]) -> Report:
 def _own_profiles() -> Mapping[str, Any]:
     """Return the profiles of the repository around, if there is one."""
     try:
-        return read_config(find(Path.cwd()).root).profiles
+        return read_config(find_repository(Path.cwd()).root).profiles
     except Unavailable:
         return {}

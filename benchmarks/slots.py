@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.report import Report, Target
-from unstuck.git.repository import Meanwhile, find
-from unstuck.git.shared_objects import Lender
+from unstuck.git.repository import RepositoryChanges, find_repository
+from unstuck.git.shared_objects import SharedObjects
 from unstuck.git.workspace import GitWorkspace
 from unstuck.model.landing import Landing
 
@@ -46,16 +46,16 @@ def measure(
 
 def compare(root: Path, rounds: int) -> dict[str, tuple[float, float]]:
     """Return the median milliseconds of each step: ours, and that of a linked worktree."""
-    repository = find(root)
+    repository = find_repository(root)
     work = GitWorkspace(
         run="bench",
         identity=repository.identity(),
         slots=root.parent / f"{root.name}-slots",
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository),
+        shared=SharedObjects(repository),
+        repository_changes=RepositoryChanges(repository),
     )
     work.open_branch(repository.head)
-    work.lender.borrowed()
+    work.shared.borrowed()
     times: dict[str, list[tuple[float, float]]] = {}
     for number in range(rounds):
         linked, apart = root.parent / f"{root.name}-linked{number}", root.parent / f"{root.name}{number}.index"

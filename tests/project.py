@@ -19,7 +19,7 @@ from tests.copies import Files, copied, taken
 from tests.fork_server import ForkServer
 
 from unstuck.cli import run_cli
-from unstuck.git.repository import find, slots_folder
+from unstuck.git.repository import find_repository, slots_folder
 
 Step = Mapping[str, Any]
 SOURCE = Path(__file__).parents[1] / "src"
@@ -60,7 +60,7 @@ class Project:
 
     @property
     def slots(self) -> list[Path]:
-        return sorted(path for path in slots_folder(find(self.root)).glob("w*") if path.is_dir())
+        return sorted(path for path in slots_folder(find_repository(self.root)).glob("w*") if path.is_dir())
 
     @property
     def agent(self) -> str:

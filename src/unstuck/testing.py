@@ -148,7 +148,7 @@ class Stage:
     def end_leftovers(self, marker: str, but: str = "") -> int:
         return 0
 
-    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+    def unrelated_processes(self, folder: Path, since: float) -> tuple[str, ...]:
         return ()
 
 

@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 from unstuck.agents.manifests import catalog
 from unstuck.model.failure import KINDS, Kind
-from unstuck.process.sandbox import trouble
+from unstuck.process.sandbox import sandbox_problem
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(500)]
 SECONDS = 60
@@ -99,7 +99,7 @@ def test_a_stopped_run_leaves_nothing_running_and_goes_on(site: MakeSite, agent:
         assert landed(here)
 
 
-@pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+@pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
 @pytest.mark.parametrize("agent", [name for name in AGENTS if catalog()[name].writes])
 def test_an_agent_that_says_what_it_writes_works_in_a_sandbox(site: MakeSite, agent: str) -> None:
     """It does the work only where the repository that it borrows objects from is not to be seen."""

@@ -21,7 +21,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.model.action import Accept, Escalate
 from unstuck.model.event import Acted, AttemptStarted, Noted, Options, RunResumed, RunStarted, SessionEnded, Verb
 from unstuck.plans.plan_file import OpenPlan, runnable_in
-from unstuck.process.caller import birth, host
+from unstuck.process.caller import machine_and_boot, process_start
 from unstuck.redaction.redactor import redactor
 from unstuck.testing import MemoryJournal
 
@@ -224,7 +224,7 @@ def test_a_claim_holds_as_long_as_its_owner_lives(
     run.kill()
     run.communicate()
     me, now = os.getpid(), time.time()
-    change_claim(world, pid=me, started=started or birth(me), host=machine or host(), heartbeat=now)
+    change_claim(world, pid=me, started=started or process_start(me), host=machine or machine_and_boot(), heartbeat=now)
     world.let_go()
     assert world.unstuck("resume").returncode == code
     assert world.owner() == (None if code == 0 else me)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from unstuck.app.open_run import open_run
 from unstuck.fleet.postgres_journal import PostgresJournal
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.model.event import Entry, Event
-from unstuck.process.caller import host
+from unstuck.process.caller import machine_and_boot
 
 
 class DoomedLedger(PostgresJournal):
@@ -35,9 +35,9 @@ def reach(place: str) -> None:
 
 
 def main(store: str) -> int:
-    repository = find(Path.cwd())
+    repository = find_repository(Path.cwd())
     project = min(repository.git("rev-list", "--max-parents=0", "HEAD").split())
-    place = f"{host()} {repository.common_dir}"
+    place = f"{machine_and_boot()} {repository.common_dir}"
     run = open_run("tasks.md", store=store, open_journal=lambda _path: DoomedLedger(store, project, place))
     return run.go().exit_code or 0
 

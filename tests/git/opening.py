@@ -2,23 +2,28 @@
 
 from pathlib import Path
 
-from unstuck.git.repository import Meanwhile, find, slots_folder
-from unstuck.git.shared_objects import Lender
-from unstuck.git.slots import Place
-from unstuck.git.workspace import GitWorkspace, place_nothing
+from unstuck.git.repository import RepositoryChanges, find_repository, slots_folder
+from unstuck.git.shared_objects import SharedObjects
+from unstuck.git.slots import PlaceFiles
+from unstuck.git.workspace import GitWorkspace, place_no_files
 
 
 def workspace(
-    root: Path, place: Place = place_nothing, *, run: str = "r1", left_out: tuple[str, ...] = (), sign: bool = False
+    root: Path,
+    place: PlaceFiles = place_no_files,
+    *,
+    run: str = "r1",
+    left_out: tuple[str, ...] = (),
+    sign: bool = False,
 ) -> GitWorkspace:
-    repository = find(root)
+    repository = find_repository(root)
     repository.exclude_ours()
     made = GitWorkspace(
         run=run,
         identity=repository.identity(),
         slots=slots_folder(repository),
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository, left_out),
+        shared=SharedObjects(repository),
+        repository_changes=RepositoryChanges(repository, left_out),
         sign=sign,
         left_out=left_out,
         place=place,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.git import contents
+from unstuck.git.contents import MAX_FILE_BYTES, parse_rows, raw_difference, tree_files
 from unstuck.git.git_command import Git
 from unstuck.model.changes import Change
 
@@ -34,7 +35,7 @@ def commit(git: Git, files: Mapping[str, bytes | None]) -> str:
 
 
 def changes(git: Git, base: str, tree: str) -> tuple[Change, ...]:
-    return contents.changes(git, tuple(contents.rows(contents.difference(git, base, tree))))
+    return contents.changes(git, tuple(parse_rows(raw_difference(git, base, tree))))
 
 
 def test_every_change_comes_with_both_texts_whatever_its_name(git: Git) -> None:
@@ -46,7 +47,7 @@ def test_every_change_comes_with_both_texts_whatever_its_name(git: Git) -> None:
 
 def test_binary_and_huge_files_are_named_and_not_read(git: Git) -> None:
     base = commit(git, {"a": b"text"})
-    tree = commit(git, {"a": b"\0\1", "b": b"x" * (contents.LARGEST + 1), "c": b"latin \xe9"})
+    tree = commit(git, {"a": b"\0\1", "b": b"x" * (MAX_FILE_BYTES + 1), "c": b"latin \xe9"})
     found = {change.path: (change.binary, change.new) for change in changes(git, base, tree)}
     assert found == {"a": (True, ""), "b": (True, ""), "c": (False, "latin \N{REPLACEMENT CHARACTER}")}
 
@@ -62,4 +63,4 @@ def test_a_link_and_a_mode_are_changes(git: Git) -> None:
 
 def test_all_files_of_a_tree_are_listed(git: Git) -> None:
     tree = commit(git, {"a": b"one", "b": b"\0"})
-    assert set(contents.files(git, tree)) == {"a", "b"}
+    assert set(tree_files(git, tree)) == {"a", "b"}

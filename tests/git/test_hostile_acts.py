@@ -15,7 +15,7 @@ from tests.git.opening import workspace
 from unstuck.git.git_command import Git
 from unstuck.git.workspace import GitWorkspace
 from unstuck.process.command import Command
-from unstuck.process.sandbox import Sandbox, sandboxed, trouble
+from unstuck.process.sandbox import Sandbox, sandbox_problem, sandboxed
 
 OWN: dict[str, str] = {
     # refs, stash, history
@@ -238,7 +238,7 @@ def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, par
             offenders.append((name, changed, clean, strange))
     assert not offenders
     assert len(OWN) + len(OUT) >= 60
-    assert work.meanwhile.told() == ()
+    assert work.repository_changes.since_last_look() == ()
     git.with_settings("fsck.gitmodulesName=ignore")("fsck", "--full", "--strict")  # that one is in a snapshot
     assert git("cat-file", "-t", lost) == "commit"
 
@@ -250,14 +250,14 @@ def test_what_an_agent_does_outside_of_its_slot_is_told(user: Path) -> None:
     untold = []
     for name, (script, word) in OUT.items():
         act(work, script)
-        told = work.meanwhile.told()
+        told = work.repository_changes.since_last_look()
         if not any(word in sentence for sentence in told):
             untold.append((name, told))
     assert not untold
-    assert work.meanwhile.told() == ()
+    assert work.repository_changes.since_last_look() == ()
 
 
-@pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+@pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
 def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None:
     work = workspace(user)
     base = work.tip()
@@ -284,7 +284,7 @@ def test_with_bubblewrap_nothing_of_the_users_changes_at_all(user: Path) -> None
         if changed := [path for path, content in before.items() if now.get(path) != content] + [*(now.keys() - before)]:
             offenders.append((name, changed))
     assert not offenders
-    assert work.meanwhile.told() == ()
+    assert work.repository_changes.since_last_look() == ()
 
 
 def test_the_users_own_garbage_collection_breaks_no_slot(user: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from tests.git.opening import workspace
 from tests.waiting import wait_until
 
-from unstuck.git.git_command import Git, await_quiet, git_processes
-from unstuck.git.untracked_files import Placing
+from unstuck.git.git_command import Git, git_processes, wait_for_git
+from unstuck.git.untracked_files import UntrackedFiles
 from unstuck.model.errors import CheckpointGone
 
 ROOT = Path(__file__).parents[2]
@@ -228,7 +228,7 @@ def test_whatever_an_agent_or_a_crash_left_the_next_task_starts_clean(
 
 def test_what_we_keep_of_a_slot_may_be_removed_while_its_agent_works(scratch: Path) -> None:
     (scratch / "placed.txt").write_text("mine\n")
-    work = workspace(scratch, Placing(root=scratch, copy=("placed.txt",)))
+    work = workspace(scratch, UntrackedFiles(root=scratch, copy=("placed.txt",)))
     path = work.prepare(0, base := work.tip())
     (path / "new.py").write_text("work")
     shutil.rmtree(ours(path))
@@ -251,7 +251,7 @@ def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> No
     ) as busy:
         wait_until(lambda: bool(git_processes(path)), pause=GLANCE)
         with pytest.raises(Exception, match=str(busy.pid)):
-            await_quiet(path, patience=0.05)
+            wait_for_git(path, patience=0.05)
         assert lock.exists()
         busy.kill()
     work.prepare(0, work.tip())

@@ -15,8 +15,8 @@ from tests.git.opening import workspace
 
 from unstuck.git.git_command import Git
 from unstuck.git.protocols import Workspace
-from unstuck.git.repository import NOBODY, find
-from unstuck.git.untracked_files import Placing
+from unstuck.git.repository import UNSTUCK_IDENTITY, find_repository
+from unstuck.git.untracked_files import UntrackedFiles
 from unstuck.git.workspace import GitWorkspace
 from unstuck.model.errors import CheckpointGone, GitFailed
 from unstuck.model.landing import Conflict, Landing
@@ -57,7 +57,7 @@ def test_it_is_a_workspace(scratch: Path) -> None:
 
 def test_a_copy_of_what_the_user_has_removed_meanwhile_never_lands(scratch: Path) -> None:
     (scratch / "notes.txt").write_text("mine\n")
-    work = replace(workspace(scratch), place=Placing(root=scratch, copy=("notes.txt",)))
+    work = replace(workspace(scratch), place=UntrackedFiles(root=scratch, copy=("notes.txt",)))
     base = work.tip()
     assert (work.prepare(0, base) / "notes.txt").exists()
     (scratch / "notes.txt").unlink()
@@ -314,7 +314,7 @@ def test_a_landing_is_one_commit_with_our_text_time_and_the_users_name(scratch: 
 def test_without_a_configured_identity_the_commit_is_ours(scratch: Path, own_git_configuration: Path) -> None:
     (own_git_configuration / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
     work = workspace(scratch)
-    assert work.identity == NOBODY
+    assert work.identity == UNSTUCK_IDENTITY
     commit = work.land(landing(tree_with(work, 0, work.tip(), new="x"), work.tip()))
     assert Git(scratch)("show", "--no-patch", "--format=%an <%ae>", str(commit)) == "unstuck <unstuck@localhost>"
 
@@ -526,7 +526,7 @@ def test_a_dirty_checkout_is_byte_identical_after_a_whole_flow(
     scratch: Path, fingerprint: Callable[[Path], Mapping[str, object]]
 ) -> None:
     make_dirty(scratch)
-    find(scratch).exclude_ours()
+    find_repository(scratch).exclude_ours()
     before = fingerprint(scratch)
     work = workspace(scratch)
     base = work.tip()
@@ -569,7 +569,7 @@ def test_a_task_costs_few_git_commands(scratch: Path, tmp_path: Path, monkeypatc
 def test_a_git_hook_that_starts_us_does_not_lead_us_astray(scratch: Path, tmp_path: Path) -> None:
     work = workspace(scratch)
     base = work.tip()
-    code = "import sys; from pathlib import Path; from unstuck.git.repository import find; print(find(Path(sys.argv[1])).root)"
+    code = "import sys; from pathlib import Path; from unstuck.git.repository import find_repository; print(find_repository(Path(sys.argv[1])).root)"
     env = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
         "GIT_DIR": str(tmp_path),

@@ -12,7 +12,7 @@ import pytest
 
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.plans.plan_file import OpenPlan, open_plan, runnable_in
-from unstuck.process.atomic_files import LARGEST, rewrite
+from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 
@@ -149,7 +149,7 @@ def test_a_binary_file_is_a_plan_with_a_problem(name: str, tmp_path: Path) -> No
 
 def test_a_huge_file_is_a_plan_with_a_problem(tmp_path: Path) -> None:
     with (tmp_path / "tasks.md").open("wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_PLAN_BYTES + 1)
     plan = open_tasks(tmp_path).read()
     assert [problem.message for problem in plan.problems] == [f"{tmp_path}/tasks.md is larger than 50 MB."]
 
@@ -236,7 +236,7 @@ def test_a_persons_edit_between_our_read_and_write_is_kept(spec: Path, in_place:
                 (spec / "new").rename(path)
         return content.replace(b"[ ] 1.1", b"[x] 1.1")
 
-    assert rewrite(path, change)
+    assert change_file(path, change)
     assert path.read_text() == PLAN.replace("[ ] 1.1", "[x] 1.1") + "a person's line\n"
     assert names(spec) == ["tasks.md"]
 
@@ -249,7 +249,7 @@ def test_a_file_that_never_rests_is_given_up_with_the_last_edit_kept(spec: Path)
         return b"ours"
 
     with pytest.raises(CannotWrite, match="it keeps changing"):
-        rewrite(path, change)
+        change_file(path, change)
     assert path.read_text().startswith(PLAN + "x")
     assert names(spec) == ["tasks.md"]
 

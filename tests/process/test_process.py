@@ -17,7 +17,7 @@ import unstuck
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended
 from unstuck.process.command import Command
-from unstuck.process.leftovers import SHIMS
+from unstuck.process.leftovers import RUNNING_SHIMS
 from unstuck.process.processes import LocalProcesses
 
 SOURCE = str(Path(unstuck.__file__).parents[1])
@@ -330,7 +330,7 @@ def test_what_a_foreign_daemon_was_asked_to_do_is_told(tmp_path: Path) -> None:
     """The tests stand in for the daemon: what they start is below them, and not below the supervisor that looks."""
     look = (
         "import sys; from pathlib import Path; from unstuck.process.processes import LocalProcesses\n"
-        "print(*LocalProcesses().strangers(Path(sys.argv[1]), 0.0))"
+        "print(*LocalProcesses().unrelated_processes(Path(sys.argv[1]), 0.0))"
     )
     with subprocess.Popen(["sleep", "300"], cwd=tmp_path) as asked:
         told = subprocess.run(
@@ -496,14 +496,14 @@ def test_a_shim_that_waits_for_a_command_harms_nobody_whatever_becomes_of_it(
 ) -> None:
     processes, marks = LocalProcesses(grace=0.2), {"UNSTUCK_RUN": "r", "UNSTUCK_TASK": "1"}
     check = Command(argv=("sh", "-c", "echo checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
-    before = set(SHIMS)
+    before = set(RUNNING_SHIMS)
     processes.expect(marks)
-    wait_until(lambda: bool(SHIMS - before))
-    (waiting,) = SHIMS - before
+    wait_until(lambda: bool(RUNNING_SHIMS - before))
+    (waiting,) = RUNNING_SHIMS - before
     if number is not None:
         os.kill(waiting, number)
     ended = processes.run(check, stop=StopAt())
     assert (ended.ok, ended.tail) == (True, "checked\n")
     processes.expect(marks)
     processes.end_lasting()
-    assert before == SHIMS, "one that nobody needed is ended as well"
+    assert before == RUNNING_SHIMS, "one that nobody needed is ended as well"

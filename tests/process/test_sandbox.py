@@ -10,9 +10,9 @@ import pytest
 from unstuck.model.config import TimeLimits
 from unstuck.process.command import Command
 from unstuck.process.processes import LocalProcesses
-from unstuck.process.sandbox import Sandbox, trouble
+from unstuck.process.sandbox import Sandbox, sandbox_problem
 
-pytestmark = pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+pytestmark = pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
 
 Say = Callable[..., str]
 

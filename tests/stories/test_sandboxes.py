@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.project import LIMITS, Project
 
-from unstuck.process.sandbox import trouble
+from unstuck.process.sandbox import sandbox_problem
 
-needs_bubblewrap = pytest.mark.skipif(bool(trouble()), reason=trouble() or "there is a sandbox")
+needs_bubblewrap = pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
 BWRAP = f'{LIMITS}\n[checks]\ntest = "test ! -e $U/readme.txt"\n[sandbox]\nmode = "bwrap"\n'
 
 

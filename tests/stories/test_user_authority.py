@@ -216,7 +216,7 @@ def test_accept_shows_what_it_accepts(project: Project) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at parents by")
 def test_a_person_who_is_below_no_shim_is_a_person() -> None:
-    code = "from unstuck.process.caller import inside; print(inside())"
+    code = "from unstuck.process.caller import calling_session; print(calling_session())"
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "None\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unstuck.app.state_folder import journal_path
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.model.action import Accept, Decision, Retry
 from unstuck.model.event import (
@@ -38,7 +38,7 @@ RUN = "20260101-abcdef"
 
 def write_journal(project: "Project", tasks: int, attempts: int, noise: str) -> None:
     """Record a run in which every task landed at its last attempt, and everybody said as much as is ever kept."""
-    path = journal_path(find(project.root))
+    path = journal_path(find_repository(project.root))
     SqliteJournal(path).close()
     head = project.git("rev-parse", "HEAD")
     plan = tuple(Task(id=f"1.{number}", title=f"Task {number}", body=noise) for number in range(1, tasks + 1))

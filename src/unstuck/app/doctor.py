@@ -25,15 +25,15 @@ from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.context import Kit
 from unstuck.engine.stops import Interrupted, Stopper
 from unstuck.git.git_command import git_processes
-from unstuck.git.pruning import SNAPSHOTS
-from unstuck.git.repository import Repository, find, slots_folder
-from unstuck.git.untracked_files import traps
+from unstuck.git.pruning import SNAPSHOT_REFS
+from unstuck.git.repository import Repository, find_repository, slots_folder
+from unstuck.git.untracked_files import unsafe_copies
 from unstuck.model.config import Config
 from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
 from unstuck.model.landing import RUN_BRANCH_REFS
 from unstuck.model.text import counted, one_line
-from unstuck.process.caller import inside
-from unstuck.process.sandbox import trouble
+from unstuck.process.caller import calling_session
+from unstuck.process.sandbox import sandbox_problem
 from unstuck.toolchain.ci_workflows import ci_commands, drifted
 from unstuck.toolchain.detection import detect, way_around
 from unstuck.toolchain.shell import BUILTINS, parts, words
@@ -69,7 +69,7 @@ def examine(
     """
     findings = [_platform()]
     try:
-        repository = find(cwd)
+        repository = find_repository(cwd)
     except UnstuckError as error:
         return (*findings, Finding("repository", "bad", error.message, error.hint))
     findings.append(Finding("git", "ok", repository.git("version")))
@@ -83,7 +83,7 @@ def examine(
     for more in (_slots, _leftovers, _agents, _workspace, _sandbox):
         findings += _told(more.__name__, more(repository, config))
     missing: Mapping[str, str] | None = None
-    if seen is not None and not inside():
+    if seen is not None and not calling_session():
         try:
             missing = _missing_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
         except Interrupted as error:
@@ -210,7 +210,7 @@ def _slots(repository: Repository, config: Config) -> Iterator[Finding]:
 
 def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
     slots = [path for path in slots_folder(repository, config.workspace.slots).glob("w*") if path.is_dir()]
-    refs = repository.git("for-each-ref", "--format=%(refname)", RUN_BRANCH_REFS, SNAPSHOTS).splitlines()
+    refs = repository.git("for-each-ref", "--format=%(refname)", RUN_BRANCH_REFS, SNAPSHOT_REFS).splitlines()
     branches = [ref for ref in refs if ref.startswith(RUN_BRANCH_REFS)]
     left = {"slots": len(slots), "branches": len(branches), "snapshots": len(refs) - len(branches)}
     if any(left.values()):
@@ -255,12 +255,12 @@ def _checks(repository: Repository, config: Config, missing: Mapping[str, str] |
 
 def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
     for linked, names in ((False, config.workspace.copy), (True, config.workspace.link)):
-        for trap in traps(repository.root, names, linked=linked):
+        for trap in unsafe_copies(repository.root, names, linked=linked):
             yield Finding("workspace", "note", trap.message, way_around(repository.root, trap))
 
 
 def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
-    wanted, missing = config.sandbox, trouble()
+    wanted, missing = config.sandbox, sandbox_problem()
     if wanted.mode == "none" and wanted.checks != "bwrap":
         yield Finding("sandbox", "note", "None is wanted: a session can write whatever you can. What changes is told.")
     elif missing:

@@ -21,7 +21,7 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.engine.context import Kit, timed
 from unstuck.engine.local_dispatcher import Here
 from unstuck.engine.stops import Interrupted, Stopper
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.model.config import WALL_CLOCK, TimeLimits
 from unstuck.model.errors import BadUsage, CannotWrite, Unavailable
 from unstuck.model.failure import Kind
@@ -30,7 +30,7 @@ from unstuck.model.outcome import Outcome
 from unstuck.model.text import one_line, visible
 from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
-from unstuck.process.atomic_files import LARGEST, load, put, rewrite
+from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes, write_atomically
 from unstuck.report.briefs import draft_brief, repair_brief, shapes
 from unstuck.verify.check_cache import open_memory
 from unstuck.verify.checks import Site, check_on, diagnosed
@@ -93,7 +93,7 @@ class Drafting:
             raise BadUsage(
                 f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(shapes())}."
             )
-        gates = gates_of(read_config(find(self.cwd).root), find(self.cwd).root)
+        gates = gates_of(read_config(find_repository(self.cwd).root), find_repository(self.cwd).root)
         shape = shapes()[self.format]
         with self._at_work() as kit:
             brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
@@ -132,7 +132,7 @@ class Drafting:
         from unstuck.model.plan import Task
 
         refuse_inside_an_agent()
-        repository = find(self.cwd)
+        repository = find_repository(self.cwd)
         config = read_config(repository.root)
         if not (names := self.agents or config.agent[:1] or first_found(config)):
             no_agent()
@@ -153,7 +153,7 @@ class Drafting:
 
     def _session(self, kit: Kit, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
-        head, slot = find(self.cwd).head, kit.spare
+        head, slot = find_repository(self.cwd).head, kit.spare
         place = kit.workspace.prepare(slot, head, None, clean=True) / self.file
         if text:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ class Drafting:
         if not text.strip():
             missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
             return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return reviewed(read_text(text, self.format, self.file, find(self.cwd).root), gates=len(kit.gates))
+        return reviewed(read_text(text, self.format, self.file, find_repository(self.cwd).root), gates=len(kit.gates))
 
     def _may_run(self, asked: "Sequence[Proposal]") -> bool:
         """Ask for what was not asked for yet; a person who said no is not asked again."""
@@ -230,7 +230,7 @@ class Drafting:
     def _proofs(self, kit: Kit, plan: "Plan", commands: set[str]) -> "Iterator[Proof]":
         from unstuck.plans.review import Proof
 
-        head = find(self.cwd).head
+        head = find_repository(self.cwd).head
         site = Site(kit=kit, name=NAME, slot=kit.spare)
         kit.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
         tree = kit.workspace.tree_of(head)
@@ -269,8 +269,8 @@ def _taken(place: Path) -> str:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return ""
-        text = file.read(LARGEST + 1)
-    return visible(text.decode("utf-8", "replace")) if len(text) <= LARGEST else ""
+        text = file.read(MAX_PLAN_BYTES + 1)
+    return visible(text.decode("utf-8", "replace")) if len(text) <= MAX_PLAN_BYTES else ""
 
 
 def _said(agent: str, outcome: Outcome) -> str:
@@ -292,7 +292,7 @@ def marked_text(cwd: Path, draft: Draft) -> str:
     from unstuck.plans.review import marked, proposed
 
     text = marked(draft.text, draft.agent)
-    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find(cwd).root))
+    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find_repository(cwd).root))
     if left:
         raise CannotWrite(
             f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
@@ -311,14 +311,14 @@ def difference(before: str, draft: Draft, name: str) -> str:
 
 def place_of(cwd: Path, path: Path) -> str:
     """Return what a plan is called in a slot: its path from the root, or its name where it lies elsewhere."""
-    root, place = find(cwd).root.resolve(), (cwd / path).resolve()
+    root, place = find_repository(cwd).root.resolve(), (cwd / path).resolve()
     return str(place.relative_to(root)) if place.is_relative_to(root) else place.name
 
 
 def keep_patch(cwd: Path, name: str, text: str) -> Path:
     """Keep what nobody has approved where no run would take it for a plan."""
-    kept = find(cwd).store / "drafts" / f"{Path(name).name}.diff"
-    put(kept, text)
+    kept = find_repository(cwd).store / "drafts" / f"{Path(name).name}.diff"
+    write_atomically(kept, text)
     return kept
 
 
@@ -346,7 +346,7 @@ def existing_plan(path: Path, plan_format: str | None) -> Existing:
     return Existing(
         path=opened.path,
         format=opened.format,
-        text=load(opened.path).decode("utf-8", "surrogateescape"),
+        text=read_plan_bytes(opened.path).decode("utf-8", "surrogateescape"),
         own=tuple(dict.fromkeys(one.command for one in checks)),
         sound=not check(plan),
     )
@@ -355,11 +355,11 @@ def existing_plan(path: Path, plan_format: str | None) -> Existing:
 def put_plan(path: Path, text: str) -> None:
     """Write a plan, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    rewrite(path, lambda _: text.encode("utf-8", "surrogateescape"), create=True)
+    change_file(path, lambda _: text.encode("utf-8", "surrogateescape"), create=True)
 
 
 def goal_in(name: str) -> str | None:
     """Return the text of the file of that name, if there is one; a goal in a few words is none."""
     if not os.path.isfile(name):  # noqa: PTH113  # Path.is_file raises on odd names
         return None
-    return load(Path(name))[:LARGEST_GOAL].decode("utf-8", "replace")
+    return read_plan_bytes(Path(name))[:LARGEST_GOAL].decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from typing import Any
 
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.remedy_plan import open_remedies
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.journal.run_state import fold
 from unstuck.journal.store import Store
 from unstuck.journal.task_state import AttemptState, TaskState
@@ -130,7 +130,7 @@ def forget_experience(cwd: Path) -> str:
 def _agents(cwd: Path) -> dict[str, dict[str, int]]:
     """Return how the attempts of every agent ended, where there were runs."""
     try:
-        repository = find(cwd)
+        repository = find_repository(cwd)
     except UnstuckError:
         return {}  # remedies teach where there is no repository, too
     journal = open_to_look(repository)

@@ -20,14 +20,14 @@ from unstuck.app.settings import config_here, resolved, works_inside
 from unstuck.app.verify_command import first_checking_slot, kit_aside, told_as_errors
 from unstuck.compat.smart_ralph import asked_by
 from unstuck.engine.stops import Stopper
-from unstuck.git.repository import Repository, find
+from unstuck.git.repository import Repository, find_repository
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.event import Options
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
-from unstuck.process.atomic_files import put
+from unstuck.process.atomic_files import write_atomically
 from unstuck.toolchain.ci_workflows import with_ci
 from unstuck.toolchain.detection import Proposal, Stack, detect, joined
 from unstuck.verify.baseline import compare
@@ -80,7 +80,7 @@ def write_first_config(
 ) -> FirstConfig:
     """Look at a repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
     refuse_inside_an_agent()
-    repository = find(cwd)
+    repository = find_repository(cwd)
     path = repository.root / CONFIG_NAME
     if path.exists() and not force:
         hint = "Edit it, or replace it with --force: the old one is kept beside it."
@@ -90,7 +90,7 @@ def write_first_config(
     text = config_text(agents := agents_on_path(), stack, gates)
     if path.exists():
         path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
-    put(path, text)
+    write_atomically(path, text)
     notes = stack.notes if _guards(proof) else (*stack.notes, NO_GUARD)
     return FirstConfig(path=path, text=text, notes=notes, agents=agents)
 
@@ -101,7 +101,7 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
     On a commit that was tried before, everything is known, so this costs nothing.
     """
     refuse_inside_an_agent()
-    repository = find(cwd)
+    repository = find_repository(cwd)
     kept = found_file(repository.store)
     if has_config(repository.root):
         with suppress(OSError):  # nobody reads it beside a configuration; a run tells what cannot be written
@@ -109,7 +109,7 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
         return ()
     stack = with_ci(detect(repository.root), repository.root)
     stack, gates = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
-    put(kept, config_text((), stack, gates))
+    write_atomically(kept, config_text((), stack, gates))
     told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in gates if gate.kept]
     return (*((FOUND, *told) if told else ()), *stack.notes)
 
@@ -298,7 +298,7 @@ def check_agent(cwd: Path, name: str) -> Trial:
     config = config_here(cwd)
     config = Config(agents=config.agents, limits=config.limits, sandbox=config.sandbox)
     with trial_ground() as plan:
-        repository = find(plan.parent)
+        repository = find_repository(plan.parent)
         plan_file = open_plan(plan, None, root=repository.root)
         wanted = Options(agents=(name,), max_attempts=1, quota="exit")
         options = resolved(wanted, config, asked_by(plan_file))

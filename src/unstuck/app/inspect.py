@@ -17,9 +17,9 @@ from unstuck.app.journal_location import open_to_look
 from unstuck.app.state_folder import claimed
 from unstuck.engine.context import Layout
 from unstuck.engine.resume import unfinished
-from unstuck.git.pruning import SNAPSHOTS, prune_abandoned
+from unstuck.git.pruning import SNAPSHOT_REFS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
-from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.git.repository import Repository, find_repository, slots_folder
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.stages import Stage
 from unstuck.journal.store import Store
@@ -31,7 +31,7 @@ from unstuck.model.landing import run_branch
 from unstuck.model.outcome import ToolCall
 from unstuck.model.plan import named
 from unstuck.model.text import one_line
-from unstuck.process.atomic_files import DiskFiles, put
+from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.caller import Owner
 from unstuck.redaction.redactor import redactor
 from unstuck.report.run_page import pull_request
@@ -84,7 +84,7 @@ class View:
 
 def look(cwd: Path, run: str | None = None) -> View:
     """Return the latest run of the repository, or the one named."""
-    with _journal(repository := find(cwd)) as journal:
+    with _journal(repository := find_repository(cwd)) as journal:
         runs = journal.runs()
         if not runs:
             raise _no_run()
@@ -200,7 +200,7 @@ def changed(view: View, task: str, number: int | None, *, stat: bool, since: int
 
 def _put_away(view: View, state: TaskState) -> str:
     """Return the snapshot of a session that was stopped: nobody has examined what it keeps."""
-    ref = f"{SNAPSHOTS}{view.run}/{state.last_seq}"
+    ref = f"{SNAPSHOT_REFS}{view.run}/{state.last_seq}"
     return ref if view.repository.git.succeeds("rev-parse", "--verify", "--quiet", ref) else ""
 
 
@@ -261,7 +261,7 @@ def commit_of_run(cwd: Path, name: str) -> str:
 
 def prune(cwd: Path, *, dry_run: bool) -> tuple[str, ...]:
     """Remove what ended runs left behind; say what was removed, and what was kept and why."""
-    repository = find(cwd)
+    repository = find_repository(cwd)
     journal = open_to_look(repository)
     if journal is None:
         return ("There is nothing of unstuck's here.",)
@@ -277,7 +277,7 @@ class Follower:
     """Reads a journal on from where it left off. There need be none yet: it is opened when there is one."""
 
     def __init__(self, cwd: Path) -> None:
-        self.repository = find(cwd)
+        self.repository = find_repository(cwd)
         self._journal: Store | None = None
 
     def runs(self) -> tuple[str, ...]:
@@ -343,7 +343,7 @@ def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: b
     title, body = pull_request(view.state, view.summary)
     file = path.absolute() if path is not None else repository.ours / FILE
     repository.exclude_ours()
-    put(file, f"# {title}\n\n{body}")
+    write_atomically(file, f"# {title}\n\n{body}")
     made = Opened(title=title, body=body, path=file)
     return made if only_file else _opened(view, made)
 

@@ -12,7 +12,7 @@ from unstuck.journal.sqlite import SqliteJournal, open_to_write
 from unstuck.journal.store import Store
 from unstuck.model.config import Config, RemediesConfig, StoreConfig
 from unstuck.model.errors import BadUsage, Unavailable, unwritable, with_extra
-from unstuck.process.caller import host
+from unstuck.process.caller import machine_and_boot
 
 if TYPE_CHECKING:
     from unstuck.engine.supervise import Supervisor
@@ -87,7 +87,7 @@ def shared_journal(repository: Repository, url: str) -> "PostgresJournal":
     require_fleet()
     from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # an extra
 
-    return PostgresJournal(url, project_of(repository), f"{host()} {repository.common_dir}")
+    return PostgresJournal(url, project_of(repository), f"{machine_and_boot()} {repository.common_dir}")
 
 
 def project_of(repository: Repository) -> str:

@@ -14,7 +14,7 @@ from unstuck.app.journal_location import with_last_store, with_store
 from unstuck.app.services import Run, Watcher
 from unstuck.app.settings import resolved
 from unstuck.compat.smart_ralph import RECOVERY, asked_by
-from unstuck.git.repository import Repository, find
+from unstuck.git.repository import Repository, find_repository
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Store
 from unstuck.model.config import Config
@@ -24,7 +24,7 @@ from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import PlanFile, open_plan
-from unstuck.process.atomic_files import load, put
+from unstuck.process.atomic_files import read_plan_bytes, write_atomically
 from unstuck.process.clock import Clock
 
 
@@ -48,7 +48,7 @@ def open_run(
 
     `recovery_mode` is the profile `fix-tasks`; a spec folder whose state file says `recoveryMode` has it, too.
     """
-    repository = find(cwd or Path.cwd())
+    repository = find_repository(cwd or Path.cwd())
     plan_file = open_plan(_found(Path(plan), repository.root), plan_format, root=repository.root)
     asked = replace(options or Options(agents=()), agents=tuple(agents), parallel=parallel or 0, profile=profile or "")
     config = with_store(repository, read_config(repository.root), store)
@@ -69,7 +69,7 @@ def open_goal(
     watcher: Watcher | None = None,
 ) -> Run:
     """Open the run of a goal, one task without a plan file: its unfinished one, or a new one."""
-    repository = find(cwd or Path.cwd())
+    repository = find_repository(cwd or Path.cwd())
     asked = replace(options or Options(agents=()), agents=tuple(agents), profile=profile or "")
     config = with_store(repository, read_config(repository.root))
     kept = keep_goal(repository, goal, checks)
@@ -95,7 +95,7 @@ def reopen_run(
     view = look(cwd or Path.cwd(), run)
     started = view.state.started
     assert started is not None
-    repository = find(cwd or Path.cwd())
+    repository = find_repository(cwd or Path.cwd())
     plan_file = plan_of(view.state, repository.root)
     found = readable_config(repository.root)
     if found.refused is not None and view.owner is None:  # a living supervisor works with what it read
@@ -123,7 +123,7 @@ class GoalFile:
 
     def read(self) -> Plan:
         try:
-            kept = json.loads(load(self.path))
+            kept = json.loads(read_plan_bytes(self.path))
             goal, checks = str(kept["goal"]), [str(line) for line in kept["checks"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadUsage(
@@ -156,7 +156,7 @@ def keep_goal(repository: Repository, goal: str, checks: Sequence[str]) -> GoalF
     text = json.dumps({"goal": goal, "checks": list(checks)}, indent=2) + "\n"
     slug = re.sub(r"[^a-z0-9]+", "-", goal.lower())[:SLUG_CHARS].strip("-")
     path = repository.store / "goals" / f"{slug}-{sha256(text.encode(errors='replace')).hexdigest()[:8]}.json"
-    put(path, text)
+    write_atomically(path, text)
     return GoalFile(path)
 
 

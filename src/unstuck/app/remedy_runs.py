@@ -12,7 +12,7 @@ from unstuck.app.remedy_plan import RemedyPlanner, make_call, open_remedies, rea
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.git.repository import find
+from unstuck.git.repository import find_repository
 from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError
 from unstuck.model.failure import Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
@@ -219,6 +219,6 @@ def _keep(path: Path, change: Callable[[Lessons], Lessons], seen: RecentFailure 
 def hide_ours(root: Path) -> None:
     """Keep `.unstuck/` out of the user's `git status`."""
     try:
-        find(root).exclude_ours()
+        find_repository(root).exclude_ours()
     except UnstuckError:
         return  # a repository without a commit has no status to keep clean yet

@@ -32,10 +32,10 @@ from unstuck.engine.requests import nobodys_word
 from unstuck.engine.resume import unfinished
 from unstuck.engine.stops import Stopper
 from unstuck.engine.supervise import Situation, Supervisor
-from unstuck.git.merge_back import Homecoming
-from unstuck.git.repository import Meanwhile, Repository, slots_folder
-from unstuck.git.shared_objects import Lender
-from unstuck.git.untracked_files import Placing, traps
+from unstuck.git.merge_back import MergeBack
+from unstuck.git.repository import Repository, RepositoryChanges, slots_folder
+from unstuck.git.shared_objects import SharedObjects
+from unstuck.git.untracked_files import UntrackedFiles, unsafe_copies
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.store import Store
@@ -48,8 +48,8 @@ from unstuck.plans.plan_file import PlanFile
 from unstuck.plans.review import reviewed
 from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy
-from unstuck.process.atomic_files import DiskFiles, require_writable, sweep
-from unstuck.process.caller import Attended, inside, whoami
+from unstuck.process.atomic_files import DiskFiles, remove_unfinished_writes, require_writable
+from unstuck.process.caller import RequestProof, calling_session, user_name
 from unstuck.process.clock import Clock, SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import REDACTED, redactor
@@ -124,7 +124,7 @@ class Run:
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with claimed(journal, run) as before:
                 if before is not None:
-                    sweep(self._repository.ours, self._repository.store)
+                    remove_unfinished_writes(self._repository.ours, self._repository.store)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -190,7 +190,7 @@ class Run:
 
     def _started(self, run: str, plan: Plan) -> RunStarted:
         """Say how the run begins, if it is a new one."""
-        session = inside()
+        session = calling_session()
         return RunStarted(
             run=run,
             plan=plan.path,
@@ -206,7 +206,7 @@ class Run:
 
     def _refuse_below_own_session(self) -> None:
         """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
-        session, known = inside(), self._config.store.url or journal_path(self._repository).exists()
+        session, known = calling_session(), self._config.store.url or journal_path(self._repository).exists()
         if session is None or not session.run or not known:
             return
         with self._journal() as journal:
@@ -228,12 +228,12 @@ class Run:
 
     def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
-        session = inside()
+        session = calling_session()
         started = fold(journal.read(self._run or "")).started
         own = session is not None and started is not None and started.inside == session.run != ""
         return str(session) if session is not None and not own else ""
 
-    def _is_taken(self, journal: Store, attended: Attended) -> bool:
+    def _is_taken(self, journal: Store, attended: RequestProof) -> bool:
         """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while (owner := journal.owner(self._run)) is not None and owner.alive(time.time()):
@@ -345,12 +345,12 @@ class Run:
         forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
         return replace(forced, on_stuck=self._policy.on_stuck)
 
-    def _home(self, run: str, state: RunState) -> Homecoming:
+    def _home(self, run: str, state: RunState) -> MergeBack:
         """Return the way home: to the branch and the commit that the run began with."""
         repository = self._repository
         if state.started is not None:
             repository = replace(repository, branch=state.started.branch, head=state.started.base)
-        return Homecoming(
+        return MergeBack(
             repository=repository,
             run=run,
             identity=repository.identity(),
@@ -380,7 +380,7 @@ class Run:
     def _warnings(self) -> tuple[str, ...]:
         """Say what will not be placed in slots, because it would lead back into the user's checkout."""
         root, workspace = self._repository.root, self._config.workspace
-        found = (*traps(root, workspace.copy), *traps(root, workspace.link, linked=True))
+        found = (*unsafe_copies(root, workspace.copy), *unsafe_copies(root, workspace.link, linked=True))
         return (
             *(f"{trap.message} {way_around(root, trap)}" for trap in found),
             *note_found(gates_of(self._config, root)),
@@ -427,7 +427,7 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
 
 def _request(verb: Verb, task: str | None, session: str) -> Request:
     place = f"{Path.cwd()} on {socket.gethostname()}"
-    return Request(id=0, verb=verb, task=task, who=whoami(), place=place, at=time.time(), inside=session)
+    return Request(id=0, verb=verb, task=task, who=user_name(), place=place, at=time.time(), inside=session)
 
 
 def refuse_inside_an_agent() -> None:
@@ -447,11 +447,11 @@ def workspace_of(
         run=run,
         identity=repository.identity(),
         slots=slots_folder(repository, config.workspace.slots),
-        lender=Lender(repository),
-        meanwhile=Meanwhile(repository, plan),
+        shared=SharedObjects(repository),
+        repository_changes=RepositoryChanges(repository, plan),
         sign=config.git.sign,
         left_out=plan,
-        place=Placing(root=repository.root, copy=(*config.workspace.copy, *placed), link=config.workspace.link),
+        place=UntrackedFiles(root=repository.root, copy=(*config.workspace.copy, *placed), link=config.workspace.link),
     )
 
 

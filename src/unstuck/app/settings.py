@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unstuck.app.config_file import has_config, meanings, read_config, readable_config
-from unstuck.git.repository import Repository, find, slots_folder
+from unstuck.git.repository import Repository, find_repository, slots_folder
 from unstuck.model.config import GATE_TIMEOUTS, Config
 from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.model.plan import Plan
@@ -52,7 +52,7 @@ def profiles(cwd: Path) -> "dict[str, Policy]":
 def config_here(cwd: Path) -> Config:
     """Return the configuration; outside of a repository, the defaults."""
     try:
-        return read_config(find(cwd).root)
+        return read_config(find_repository(cwd).root)
     except Unavailable:
         return Config()
 
@@ -60,7 +60,7 @@ def config_here(cwd: Path) -> Config:
 def gates(cwd: Path, wanted: Sequence[Check] = ()) -> tuple[Check, ...]:
     """Return the checks that hold after every task: the repository's, and those that a plan wants besides."""
     try:
-        root = find(cwd).root
+        root = find_repository(cwd).root
     except Unavailable:
         return tuple(wanted)
     return gates_of(read_config(root), root, wanted)
@@ -89,10 +89,10 @@ def _found_checks(root: Path) -> tuple[Check, ...]:
 
 def sandbox_of(config: Config, repository: Repository) -> "Sandbox | None":
     """Return the sandbox, or None where it is not used; raise if it is required and missing."""
-    from unstuck.process.sandbox import Sandbox, trouble
+    from unstuck.process.sandbox import Sandbox, sandbox_problem
 
     purposes, wanted = sandboxed_purposes(config), config.sandbox
-    if not purposes or (missing := trouble()):
+    if not purposes or (missing := sandbox_problem()):
         if purposes and "bwrap" in (wanted.mode, wanted.checks):
             raise Unavailable(
                 f"[sandbox] asks for bubblewrap, and {missing}.",
@@ -115,7 +115,7 @@ def sandbox_of(config: Config, repository: Repository) -> "Sandbox | None":
 def sandbox_for_folder(cwd: Path) -> "Sandbox | None":
     """Return the sandbox that the repository's configuration requires, or None outside a repository."""
     try:
-        repository = find(cwd)
+        repository = find_repository(cwd)
     except (BadUsage, Unavailable):
         return None
     return sandbox_of(read_config(repository.root), repository)
@@ -123,20 +123,20 @@ def sandbox_for_folder(cwd: Path) -> "Sandbox | None":
 
 def missing_sandbox_notes(config: Config, named: Iterable[str]) -> tuple[str, ...]:
     """Say that agents which could work in a sandbox have none."""
-    from unstuck.process.sandbox import trouble
+    from unstuck.process.sandbox import sandbox_problem
 
     names = [name for name in named if _is_named(config, name)]
-    if not names or config.sandbox.mode == "none" or not (missing := trouble()):
+    if not names or config.sandbox.mode == "none" or not (missing := sandbox_problem()):
         return ()
     return (f"{', '.join(names)} works without a sandbox, in a clone of its own: {missing}. See `unstuck doctor`.",)
 
 
 def works_inside(config: Config, agent: str) -> bool:
     """Whether the sessions of an agent are in a sandbox on this machine."""
-    from unstuck.process.sandbox import trouble
+    from unstuck.process.sandbox import sandbox_problem
 
     mode = config.sandbox.mode
-    return not trouble() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
+    return not sandbox_problem() and (mode == "bwrap" or (mode == "auto" and _is_named(config, agent)))
 
 
 def _is_named(config: Config, agent: str) -> bool:
@@ -215,7 +215,7 @@ def config_schema() -> dict[str, Any]:
 
 def _root(cwd: Path) -> Path:
     try:
-        return find(cwd).root
+        return find_repository(cwd).root
     except UnstuckError:  # outside of a repository the defaults hold, or the file that is here
         return cwd
 

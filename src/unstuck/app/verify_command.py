@@ -21,7 +21,7 @@ from unstuck.engine.context import Kit, Layout, timed
 from unstuck.engine.local_dispatcher import Here
 from unstuck.engine.recorder import Recorder
 from unstuck.engine.stops import Interrupted, Stopper
-from unstuck.git.repository import Repository, find
+from unstuck.git.repository import Repository, find_repository
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
@@ -33,7 +33,7 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, Verdict
 from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import profile
-from unstuck.process.atomic_files import DiskFiles, put
+from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
@@ -75,7 +75,7 @@ def verify_by_hand(
     command and each check.
     """
     refuse_inside_an_agent()  # its supervisor verifies a session anyway
-    repository, began = find(cwd), time.monotonic()
+    repository, began = find_repository(cwd), time.monotonic()
     config = read_config(repository.root)
     state = look(cwd).state if name is not None and not files and has_runs(repository) else RunState()
     known = state.tasks.get(name or "")
@@ -126,9 +126,9 @@ def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Pa
     """Write a verdict in the forms that other tools read."""
     try:
         if sarif is not None:
-            put(sarif.absolute(), sarif_text(verdict.remarks))
+            write_atomically(sarif.absolute(), sarif_text(verdict.remarks))
         if junit is not None:
-            put(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
+            write_atomically(junit.absolute(), junit_text("unstuck verify", [(name, verdict)]))
     except CannotWrite as error:
         raise BadUsage(error.message, hint="Name another file.") from error
 

@@ -20,9 +20,9 @@ from unstuck.app.verify_command import Nowhere, bare_kit
 from unstuck.engine.context import Kit, timed
 from unstuck.engine.recorder import Recorder
 from unstuck.git.git_command import Git
-from unstuck.git.repository import Meanwhile, Repository, find, slots_folder
-from unstuck.git.shared_objects import Lender
-from unstuck.git.untracked_files import Placing
+from unstuck.git.repository import Repository, RepositoryChanges, find_repository, slots_folder
+from unstuck.git.shared_objects import SharedObjects
+from unstuck.git.untracked_files import UntrackedFiles
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
 from unstuck.model.config import Config
@@ -89,7 +89,7 @@ def open_fleet(cwd: Path, store: str | None) -> "Fleet":
     """Open a fleet to look at it: the one named, or that of the repository around here."""
     url = store
     if url is None:
-        url = last_store(find(cwd))
+        url = last_store(find_repository(cwd))
     if not url:
         raise BadUsage("This repository has no store.", hint="Name one: unstuck fleet --store postgresql://HOST/NAME")
     require_fleet()
@@ -100,7 +100,7 @@ def open_fleet(cwd: Path, store: str | None) -> "Fleet":
 
 def fleet_of(cwd: Path) -> "Roster | None":
     """Look at the fleet that the last run here has; None if it stays on this machine."""
-    if not (store := last_store(find(cwd))):
+    if not (store := last_store(find_repository(cwd))):
         return None
     fleet = open_fleet(cwd, store)
     try:
@@ -126,7 +126,7 @@ class Kits:
         self._kept = kept
         """The lock on the clone."""
         self._processes = LocalProcesses()
-        self._lender = Lender(repository)
+        self._shared = SharedObjects(repository)
         self._one = threading.Lock()
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
@@ -177,20 +177,20 @@ class Kits:
             run=run,
             identity=repository.identity(),
             slots=slots_folder(repository, ""),
-            lender=self._lender,
-            meanwhile=Unwatched(repository),
+            shared=self._shared,
+            repository_changes=Unwatched(repository),
             left_out=sheet.left_out,
-            place=Placing(root=repository.root, copy=config.workspace.copy, link=config.workspace.link),
+            place=UntrackedFiles(root=repository.root, copy=config.workspace.copy, link=config.workspace.link),
         )
 
 
-class Unwatched(Meanwhile):
+class Unwatched(RepositoryChanges):
     """Nobody works in a worker's clone, so nobody's changes are looked for."""
 
     def begin(self) -> None:
         return
 
-    def told(self) -> tuple[str, ...]:
+    def since_last_look(self) -> tuple[str, ...]:
         return ()
 
 
@@ -214,7 +214,7 @@ def _clone(repo: str, told: Callable[[str], None]) -> tuple[Repository, IO[str]]
         elif not git.succeeds("fetch", "--quiet", "--no-tags", "--prune", "origin"):
             told(f"{repo} cannot be reached: this worker begins with what it has of it.")
         _check_out(git, repo)
-        repository = find(folder)
+        repository = find_repository(folder)
         repository.exclude_ours()
         return repository, lock
     raise Unavailable(f"{MOST_CLONES} workers have a clone of {repo} here already.", hint="End some of them.")

@@ -21,7 +21,7 @@ from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.history import commit_of, said
 from unstuck.policy.plan_changes import FINAL, PASSED, PlanRequest, history_line, read_request, safe_line
 from unstuck.policy.profiles import Limits
-from unstuck.process.atomic_files import rewrite
+from unstuck.process.atomic_files import change_file
 
 STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
@@ -66,7 +66,7 @@ class SpecFolder:
     def write(self, state: RunState, limits: Limits) -> None:
         """Bring both files up to date."""
         for file, change in self._changes(state, limits, self._object).items():
-            rewrite(self.path / file, change, create=True)
+            change_file(self.path / file, change, create=True)
 
     def redone(self, contents: Mapping[str, bytes], state: RunState, limits: Limits) -> dict[str, bytes]:
         """Bring another version of them up to date, by their names; one that cannot be read is left alone."""

@@ -81,7 +81,7 @@ class Here:
         began = kit.clock.now()
         ended = kit.processes.run(command, stop=stop, seen=lambda line: _show(kit, order.task, command.gist(line)))
         changed = kit.workspace.finish_session(order.slot, order.base)
-        return ended, (*changed, *kit.processes.strangers(command.cwd, began))
+        return ended, (*changed, *kit.processes.unrelated_processes(command.cwd, began))
 
     def _assignment(self, order: SessionOrder) -> Assignment:
         """Say where everything of a session lies; a probe has places of its own."""

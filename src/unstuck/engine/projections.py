@@ -19,7 +19,7 @@ from unstuck.model.text import iso, one_line
 from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.profiles import Limits
 from unstuck.policy.schedule import blocked
-from unstuck.process.atomic_files import DiskFiles, put
+from unstuck.process.atomic_files import DiskFiles, write_atomically
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
@@ -86,7 +86,9 @@ class Projections:
                 put_json(self._phase(name), phase(state, name, waiting))
             if task.status == "stuck":
                 blocks = [other for other, causes in waiting.items() if name in causes]
-                put(self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks))
+                write_atomically(
+                    self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks)
+                )
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
             put_json(self._phase(name), phase(state, name, waiting))
@@ -118,11 +120,11 @@ class Projections:
         verdicts = [(f"{task.task.id} {task.task.title}", task.verdict) for task in tasks if task.verdict is not None]
         if not verdicts:
             return
-        put(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
+        write_atomically(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
         remarks = [remark for _, verdict in verdicts for remark in verdict.remarks]
         findings = self.home / "checks" / f"{run}.sarif"
         if remarks or findings.exists():
-            put(findings, sarif_text(remarks))
+            write_atomically(findings, sarif_text(remarks))
 
     def edits(self, run: str, entries: Sequence[Entry]) -> Iterator[Edit]:
         """Yield what a person asked for by editing files, each task once.
@@ -156,7 +158,7 @@ def _written(state: RunState) -> Iterator[Insertion]:
 
 
 def put_json(path: Path, content: dict[str, Any]) -> None:
-    put(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,9 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
     assert started is not None
     _stand_where_work_landed(record, workspace, started)
     operations.redo()
-    tip = workspace.merge_user_commit(user_head, message=f"Merge the user's commits into {run_branch(started.run)}\n", at=at)
+    tip = workspace.merge_user_commit(
+        user_head, message=f"Merge the user's commits into {run_branch(started.run)}\n", at=at
+    )
     if isinstance(tip, Conflict):
         raise RunConflict(
             f"Your branch and {run_branch(started.run)} changed the same lines: {', '.join(tip.files[:5])}.",

@@ -266,7 +266,9 @@ def _briefed(kit: Kit, task: TaskState, order: SessionOrder) -> SessionOrder:
     """Write the brief: all of it for an agent that knows nothing, and a word to a session that is continued."""
     attempt = task.current
     told, checks = replace(task, task=kit.tasks[order.task]), kit.checks(order.task)
-    touched = kit.workspace.changed_paths(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    touched = (
+        kit.workspace.changed_paths(attempt.base, attempt.verdict.tree) if attempt.verdict and attempt.sessions else ()
+    )
     repairs = kit.record.state.tasks.get(task.task.fixes or "")
     advice = _advice(kit, task, order.slot)
     text = brief(told, checks, kit.guidance, touched, repairs, advice, may_ask=kit.plan.extensible)

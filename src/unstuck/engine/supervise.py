@@ -14,7 +14,7 @@ from unstuck.git.protocols import Home
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Journal
 from unstuck.model.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
-from unstuck.model.landing import AlreadyHome, FastForward, Merge, NotPossible, run_branch
+from unstuck.model.landing import AlreadyMerged, FastForward, Merge, NotPossible, run_branch
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
@@ -162,7 +162,7 @@ def _brought(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
         way = NotPossible(reason=reason, command=f"git merge {branch}")
     if isinstance(way, FastForward | Merge):
         way = home.apply_merge(way.commit)
-    if isinstance(way, AlreadyHome):
+    if isinstance(way, AlreadyMerged):
         name = (started.branch or "").removeprefix("refs/heads/")
         text = _with_plan(kit, home, projections, f"Everything is on your branch {name}.")
         return BroughtHome(commit=way.commit, text=text)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from unstuck.fleet.postgres import Connection, Link
 from unstuck.model.errors import Owned, OwnershipLost
 from unstuck.model.event import Entry, Event, Request, decode, encode
-from unstuck.process.caller import Attended, Owner, birth, host
+from unstuck.process.caller import Owner, RequestProof, machine_and_boot, process_start
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
 RUNS = """
@@ -93,7 +93,15 @@ class PostgresJournal:
             )
             connection.execute(
                 "INSERT INTO unstuck.claims VALUES (%s, %s, %s, %s, %s, %s, %s, clock_timestamp(), clock_timestamp())",
-                (self._project, run, os.getpid(), birth(os.getpid()) or "", host(), self._checkout, token),
+                (
+                    self._project,
+                    run,
+                    os.getpid(),
+                    process_start(os.getpid()) or "",
+                    machine_and_boot(),
+                    self._checkout,
+                    token,
+                ),
             )
             return before if before is not None and before.token != token else None
 
@@ -121,9 +129,9 @@ class PostgresJournal:
         if self._link.run(statement, (self._project, self._run, self._token)) != 1:
             raise self._lost()
 
-    def attended(self) -> AbstractContextManager[Attended]:
+    def attended(self) -> AbstractContextManager[RequestProof]:
         """Stand by nothing: a request may come from any machine, so whoever may write into the store is believed."""
-        return nullcontext(Attended())
+        return nullcontext(RequestProof())
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unstuck.git.git_command import Git
 from unstuck.model.changes import Change, Changes, Touch
 
-LARGEST = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 """Bytes of a file that is still read; a larger one counts as binary."""
 LARGEST_ALL = 32_000_000
 """Bytes of all files that are read at once; what comes after counts as binary."""
@@ -16,11 +16,11 @@ FACTS = 3
 NO_INDEX = "/proc/no-index"
 """A file that nobody can make."""
 GITLINK = "160000"
-GONE = "000000"
+NO_MODE = "000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TreeDifference:
     """One path in which two trees, or the index and a tree, differ: modes as git writes them, and object ids."""
 
     path: str
@@ -34,25 +34,25 @@ class Row:
         return (self.old_mode, self.old), (self.new_mode, self.new)
 
 
-def difference(git: Git, base: str, tree: str) -> tuple[str, ...]:
+def raw_difference(git: Git, base: str, tree: str) -> tuple[str, ...]:
     """Let git say where two trees differ: `rows` and `listed` read it. It would read an index, and needs none."""
     return git.using(GIT_INDEX_FILE=NO_INDEX).names(
         "diff-tree", *PLAIN, "-z", "--raw", "--numstat", "--no-abbrev", base, tree
     )
 
 
-def rows(told: Sequence[str]) -> Iterator[Row]:
+def parse_rows(told: Sequence[str]) -> Iterator[TreeDifference]:
     """Say which paths differ, and how."""
     for facts, path in zip(told[::2], told[1::2], strict=False):
         if not facts.startswith(":"):  # the numbers come last
             return
         old_mode, new_mode, old, new, _ = facts.removeprefix(":").split(" ")
-        yield Row(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
+        yield TreeDifference(path=path, old_mode=old_mode, new_mode=new_mode, old=old, new=new)
 
 
-def changes(git: Git, found: Sequence[Row]) -> tuple[Change, ...]:
+def changes(git: Git, found: Sequence[TreeDifference]) -> tuple[Change, ...]:
     """Return every path in which two trees differ, with its texts; a rename is one path gone and another one new."""
-    blobs = _read(git, [blob for row in found for mode, blob in row.sides if mode not in (GONE, GITLINK)])
+    blobs = _read(git, [blob for row in found for mode, blob in row.sides if mode not in (NO_MODE, GITLINK)])
     return tuple(
         Change(
             path=row.path,
@@ -60,19 +60,19 @@ def changes(git: Git, found: Sequence[Row]) -> tuple[Change, ...]:
             new=_text(row.new_mode, row.new, blobs),
             old_mode=int(row.old_mode, 8) or None,
             new_mode=int(row.new_mode, 8) or None,
-            binary=any(mode != GONE and blobs.get(blob) is None for mode, blob in row.sides),
+            binary=any(mode != NO_MODE and blobs.get(blob) is None for mode, blob in row.sides),
         )
         for row in found
     )
 
 
-def files(git: Git, tree: str) -> tuple[str, ...]:
+def tree_files(git: Git, tree: str) -> tuple[str, ...]:
     """List the paths of all files in a tree."""
     return git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
 
 
 def _text(mode: str, blob: str, blobs: Mapping[str, str | None]) -> str | None:
-    return (blobs.get(blob) or "") if mode != GONE else None
+    return (blobs.get(blob) or "") if mode != NO_MODE else None
 
 
 def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
@@ -87,12 +87,12 @@ def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
             if len(facts) != FACTS:  # it is missing
                 continue
             kind, left = facts[1], int(facts[2])
-            if kind == "blob" and left <= min(LARGEST, room):
+            if kind == "blob" and left <= min(MAX_FILE_BYTES, room):
                 room -= left
                 content = out.read(left)
                 read[name] = None if b"\0" in content else content.decode("utf-8", "replace")
                 left = 0
-            while left and (passed_over := out.read(min(left, LARGEST))):
+            while left and (passed_over := out.read(min(left, MAX_FILE_BYTES))):
                 left -= len(passed_over)
             out.read(1)
     return read
@@ -101,12 +101,12 @@ def _read(git: Git, names: Sequence[str]) -> dict[str, str | None]:
 MOST_FILES = 300
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _BLAMED = re.compile(r"([0-9a-f]{40,64}) (\d+) \d+")
-Line = tuple[str, str]
+AuthoredLine = tuple[str, str]
 """Which commit added it, empty for one that was there before, and its text."""
 PLAIN = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 
-def listed(told: Sequence[str]) -> Changes:
+def summarize_changes(told: Sequence[str]) -> Changes:
     """Sort the files that differ by what happened to them."""
     entries = iter(told)
     found: dict[str, list[str]] = {"A": [], "D": [], "M": []}
@@ -145,7 +145,9 @@ def touches(git: Git, base: str, tree: str, files: Sequence[str]) -> tuple[Touch
     return tuple(found)
 
 
-def authors(git: Git, path: str, commit: str, since: str, known: Sequence[Line] = ()) -> tuple[Line, ...] | None:
+def line_authors(
+    git: Git, path: str, commit: str, since: str, known: Sequence[AuthoredLine] = ()
+) -> tuple[AuthoredLine, ...] | None:
     """Return the lines of a file, each with the commit after `since` that added it; older ones are as `known` of `since`.
 
     None if git cannot say, or if a line is older by another way than through what is known.

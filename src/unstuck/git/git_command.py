@@ -25,7 +25,7 @@ QUIET_CONFIG = (
 )
 """Set for every command of ours, over whatever the user has configured."""
 
-INHERITED = (
+GIT_VARIABLES = (
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
     *("GIT_GRAFT_FILE", "GIT_SHALLOW_FILE", "GIT_REPLACE_REF_BASE"),
@@ -61,7 +61,7 @@ class Git:
         done = self.attempt(*args, stdin=stdin)
         if done.returncode != 0:
             raise GitFailed(
-                f"git {shown(' '.join(args)[:200])} failed in {self.cwd} (exit {done.returncode}): {shown(done.stderr.strip() or done.stdout.strip())}",
+                f"git {displayable(' '.join(args)[:200])} failed in {self.cwd} (exit {done.returncode}): {displayable(done.stderr.strip() or done.stdout.strip())}",
                 hint="See what git says with `unstuck doctor`; nothing of yours was changed.",
             )
         return done.stdout.removesuffix("\n")
@@ -96,7 +96,7 @@ class Git:
     def _started(self, *args: str, stdin: int, stderr: int) -> "subprocess.Popen[bytes]":
         settings = [*QUIET_CONFIG, f"commit.gpgSign={str(self.sign).lower()}", *self.settings]
         options = [part for setting in settings for part in ("-c", setting)]
-        environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
+        environment = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
         try:
             return subprocess.Popen(
                 ["git", *options, *args],
@@ -140,13 +140,13 @@ class Git:
         return replace(self, settings=(*self.settings, *settings))
 
 
-def shown(text: str) -> str:
+def displayable(text: str) -> str:
     """Return a file name or git's own words as text that any terminal, journal or report can hold."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def report_write_errors(path: Path) -> Iterator[None]:
     """Say which file of ours cannot be written, and what to do about it."""
     try:
         yield
@@ -180,7 +180,7 @@ STALE_AFTER_UNSEEN = 60.0
 """The same where no process can be looked at."""
 
 
-def await_quiet(folder: Path, patience: float = PATIENCE, *, ours: bool = False) -> None:
+def wait_for_git(folder: Path, patience: float = PATIENCE, *, ours: bool = False) -> None:
     """Return when no git command works inside the folder any more; nobody may start one there but the caller.
 
     With `ours`, only commands that a supervisor started count, and other people may work there.
@@ -195,10 +195,10 @@ def await_quiet(folder: Path, patience: float = PATIENCE, *, ours: bool = False)
         time.sleep(0.01)
 
 
-def release_abandoned(lock: Path) -> bool:
+def remove_stale_lock(lock: Path) -> bool:
     """Remove a ref's lock if it is old and nobody has it open; return whether the way is free now."""
     _await_age(lock, STALE_AFTER if PROC.is_dir() else STALE_AFTER_UNSEEN)
-    if lock.exists() and not is_open(lock):
+    if lock.exists() and not is_file_open(lock):
         lock.unlink(missing_ok=True)
     return not lock.exists()
 
@@ -209,7 +209,7 @@ def git_processes(folder: Path) -> tuple[int, ...]:
     return tuple(pid for pid in _processes() if _about(pid, "comm").startswith(b"git") and _works_inside(pid, top))
 
 
-def works_inside(folder: Path) -> tuple[int, ...]:
+def processes_inside(folder: Path) -> tuple[int, ...]:
     """List the running processes of any kind whose working folder is this one or inside it."""
     top = os.fsencode(folder.resolve())
     return tuple(pid for pid in _processes() if _works_inside(pid, top))
@@ -242,7 +242,7 @@ def _works_inside(pid: int, top: bytes) -> bool:
     return cwd == top or cwd.startswith(top + b"/")
 
 
-def is_open(path: Path) -> bool:
+def is_file_open(path: Path) -> bool:
     wanted = str(path.resolve())
     for pid in _processes():
         with contextlib.suppress(OSError):

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from unstuck.git.git_command import Git, await_quiet, release_abandoned, shown, writing
-from unstuck.git.repository import Identity, Repository, listed
+from unstuck.git.git_command import Git, displayable, remove_stale_lock, report_write_errors, wait_for_git
+from unstuck.git.repository import Identity, Repository, listed_names
 from unstuck.git.slots import DURABLE
-from unstuck.git.staging import put_entries, replaced
+from unstuck.git.staging import put_entries, tree_with_entries
 from unstuck.git.workspace import make_commit, merge_trees
 from unstuck.model.errors import GitFailed
-from unstuck.model.landing import AlreadyHome, Conflict, FastForward, Merge, NotPossible, WayHome, run_branch
+from unstuck.model.landing import AlreadyMerged, Conflict, FastForward, Merge, MergePlan, NotPossible, run_branch
 
 UNFINISHED = {
     "MERGE_HEAD": "a merge",
@@ -46,7 +46,7 @@ pick() {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Homecoming:
+class MergeBack:
     """One run's way home."""
 
     repository: Repository
@@ -60,7 +60,7 @@ class Homecoming:
     def run_branch(self) -> str:
         return run_branch(self.run)
 
-    def plan_merge(self, *, message: str, at: float) -> WayHome:
+    def plan_merge(self, *, message: str, at: float) -> MergePlan:
         """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""
         place = self._user_branch()
         if isinstance(place, NotPossible):
@@ -73,28 +73,29 @@ class Homecoming:
         if self.mode == "single":
             tip = self._single(tip, message=message, at=at)
         if git.succeeds("merge-base", "--is-ancestor", tip, head):
-            return AlreadyHome(commit=head)
+            return AlreadyMerged(commit=head)
         if git.succeeds("merge-base", "--is-ancestor", head, tip):
             return self._refusal(head, tip) or FastForward(commit=tip)
         tree = merge_trees(git, head, tip)
         if isinstance(tree, Conflict):
             return self._not_possible(
-                f"{_short(branch)} has moved and changes the same lines in {listed(tree.files)}.", files=tree.files
+                f"{_short(branch)} has moved and changes the same lines in {listed_names(tree.files)}.",
+                files=tree.files,
             )
         if git("rev-parse", f"{head}^{{tree}}") == tree:
-            return AlreadyHome(commit=head)
+            return AlreadyMerged(commit=head)
         parents = (head,) if self.mode == "single" else (head, tip)
         commit = make_commit(git, self.identity, tree=tree, parents=parents, message=message, at=at, sign=self.sign)
         return self._refusal(head, commit) or Merge(commit=commit, tree=tree)
 
-    def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
+    def apply_merge(self, commit: str) -> AlreadyMerged | NotPossible:
         """Move the user's branch and files on to `commit`, a descendant of where they are; refuse rather than overwrite."""
         place = self._user_branch()
         if isinstance(place, NotPossible):
             return place
         git, (branch, head) = self._git, place
         if git.succeeds("merge-base", "--is-ancestor", commit, head):
-            return AlreadyHome(commit=head)
+            return AlreadyMerged(commit=head)
         if refusal := self._refusal(head, commit):
             return refusal
         with _intent(self.repository, head, commit):
@@ -104,8 +105,8 @@ class Homecoming:
                 "merge", "--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-stat", "--quiet", commit
             )
         if done.returncode != 0:
-            return self._not_possible(f"git refused: {shown(' '.join(done.stderr.split()))}")
-        return AlreadyHome(commit=commit)
+            return self._not_possible(f"git refused: {displayable(' '.join(done.stderr.split()))}")
+        return AlreadyMerged(commit=commit)
 
     def commit_plan(self, paths: Sequence[str], change: Change, *, message: str, at: float) -> str | NotPossible | None:
         """Make a change of ours in the plan's files as they were committed, and commit that; None if it changes nothing.
@@ -129,7 +130,7 @@ class Homecoming:
                     git.attempt("update-index", "-q", "--refresh")
                 if not after:
                     return None
-                tree = replaced(git, self.repository.store, head, after)
+                tree = tree_with_entries(git, self.repository.store, head, after)
                 commit = make_commit(
                     git, self.identity, tree=tree, parents=(head,), message=message, at=at, sign=self.sign
                 )
@@ -157,7 +158,7 @@ class Homecoming:
             PICK,
         ]
         for commit in listed.split():
-            message = shown(self._git("show", "--no-patch", "--format=%B", commit))
+            message = displayable(self._git("show", "--no-patch", "--format=%B", commit))
             lines += [
                 "",
                 *(f"# {line}".rstrip() for line in message.splitlines()),
@@ -166,7 +167,7 @@ class Homecoming:
                 shlex.join(["pick", commit, *_known_by(message)]),
             ]
         path = self.repository.ours / "commits.sh"
-        with writing(path):
+        with report_write_errors(path):
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
             path.chmod(0o755)
@@ -177,7 +178,7 @@ class Homecoming:
         listed = self._git.names("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--no-renames", commit)
         pairs = list(zip(listed[::2], listed[1::2], strict=True))
         more = [f"#   and {len(pairs) - SCRIPT_FILES} more"] if len(pairs) > SCRIPT_FILES else []
-        return [f"#   {letter} {_in_one_line(shown(path))}" for letter, path in pairs[:SCRIPT_FILES]] + more
+        return [f"#   {letter} {_in_one_line(displayable(path))}" for letter, path in pairs[:SCRIPT_FILES]] + more
 
     @property
     def _git(self) -> Git:
@@ -220,7 +221,7 @@ class Homecoming:
         dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
         if dirty:
             return self._not_possible(
-                f"You have uncommitted changes in {listed(dirty)}, which the run changed, too. Commit or stash them first.",
+                f"You have uncommitted changes in {listed_names(dirty)}, which the run changed, too. Commit or stash them first.",
                 files=dirty,
                 dirty="--autostash ",  # where nothing is dirty any more, it takes nothing out of the stash
             )
@@ -229,7 +230,8 @@ class Homecoming:
         hidden = tuple(sorted(path for path in found if path is not None))
         if hidden:
             return self._not_possible(
-                f"Files that git does not track are in the way: {listed(hidden)}. Move them away first.", files=hidden
+                f"Files that git does not track are in the way: {listed_names(hidden)}. Move them away first.",
+                files=hidden,
             )
         return None
 
@@ -315,7 +317,7 @@ FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
     """Note what is about to happen in the user's checkout; the note outlives a crash and nothing else."""
     note = _note(repository)
-    with writing(note):
+    with report_write_errors(note):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps({"head": head, "target": target}))
     yield
@@ -330,12 +332,12 @@ def _undo_half_a_merge(git: Git, repository: Repository) -> None:
         head, target = str(noted["head"]), str(noted["target"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    await_quiet(repository.root, ours=True)  # the merge may have outlived its supervisor
+    wait_for_git(repository.root, ours=True)  # the merge may have outlived its supervisor
     git_dir, branch = repository.git_dir, repository.common_dir / f"{repository.branch}.lock"
     for lock in (git_dir / "index.lock", git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", branch):
         with contextlib.suppress(FileNotFoundError):
             if lock.stat().st_mtime >= since:
-                release_abandoned(lock)
+                remove_stale_lock(lock)
     if git("rev-parse", "HEAD") == head:
         _put_back(git, repository.root, head, target)
     note.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from unstuck.model.changes import Change, Changes, Touch
-from unstuck.model.landing import AlreadyHome, Conflict, Landing, NotPossible, Snapshot, Tree, WayHome
+from unstuck.model.landing import AlreadyMerged, Conflict, Landing, MergePlan, NotPossible, Snapshot, Tree
 
 
 class Workspace(Protocol):
@@ -112,10 +112,10 @@ class Checkouts(Workspace, Protocol):
 class Home(Protocol):
     """The user's branch, which the run's branch comes home to at the end."""
 
-    def plan_merge(self, *, message: str, at: float) -> WayHome:
+    def plan_merge(self, *, message: str, at: float) -> MergePlan:
         """Say what would be done; change nothing of the user's."""
 
-    def apply_merge(self, commit: str) -> AlreadyHome | NotPossible:
+    def apply_merge(self, commit: str) -> AlreadyMerged | NotPossible:
         """Move the user's branch and files on to a descendant; refuse rather than overwrite."""
 
     def commit_plan(

@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unstuck.git import staging
-from unstuck.git.git_command import Git, shown, works_inside
-from unstuck.git.repository import OWNER, SLOTS, Repository
-from unstuck.git.shared_objects import BORROWED, TIP, Lender, head_of, remove
+from unstuck.git.git_command import Git, displayable, processes_inside
+from unstuck.git.repository import OWNER_FILE, SLOTS_FOLDER, Repository
+from unstuck.git.shared_objects import BORROWED_REF, TIP_REF, SharedObjects, head_commit, remove_path
 from unstuck.git.slots import Slot
+from unstuck.git.staging import write_slot_tree
 from unstuck.model.errors import GitFailed
 from unstuck.model.landing import RUN_BRANCH_REFS, run_branch
 
-SNAPSHOTS = "refs/unstuck/snapshots/"
+SNAPSHOT_REFS = "refs/unstuck/snapshots/"
 SLOT = re.compile(r"w(\d+)")
 FORGOTTEN_SECONDS = 30 * 86400.0
 """After so long, slots whose checkout is gone belong to nobody: one that was moved would have been used again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PruneResult:
     """What was done, or would be, as sentences."""
 
     removed: tuple[str, ...]
@@ -45,7 +46,7 @@ def prune(
     *,
     left_out: tuple[str, ...] = (),
     dry_run: bool = False,
-) -> Pruned:
+) -> PruneResult:
     """Remove slots, run branches and snapshots. `finished` names the runs that will not go on.
 
     Nobody may own a run meanwhile. `left_out` are the plan's files, which never land.
@@ -53,16 +54,16 @@ def prune(
     findings = [*_slots(repository, slots, left_out), *_refs(repository, finished)]
     pruned = _pruned(repository.git, findings, dry_run=dry_run)
     if not dry_run and not any(slots.glob("w*/")):
-        repository.git("update-ref", "--stdin", stdin=f"delete {BORROWED}\ndelete {TIP}\n")
+        repository.git("update-ref", "--stdin", stdin=f"delete {BORROWED_REF}\ndelete {TIP_REF}\n")
     return pruned
 
 
-def prune_abandoned(repository: Repository, slots: Path, *, dry_run: bool = False) -> Pruned:
+def prune_abandoned(repository: Repository, slots: Path, *, dry_run: bool = False) -> PruneResult:
     """Remove the slots of repositories that are no longer where they were, beside those of this one."""
     return _pruned(repository.git, _abandoned(slots), dry_run=dry_run)
 
 
-def _pruned(git: Git, findings: Iterable[_Finding], *, dry_run: bool) -> Pruned:
+def _pruned(git: Git, findings: Iterable[_Finding], *, dry_run: bool) -> PruneResult:
     removed, kept = [], []
     for finding in findings:
         if finding.keep_because is not None:
@@ -71,30 +72,30 @@ def _pruned(git: Git, findings: Iterable[_Finding], *, dry_run: bool) -> Pruned:
         if not dry_run:
             _remove(git, finding)
         removed.append(f"{'Would remove' if dry_run else 'Removed'} {finding.what}.")
-    return Pruned(removed=tuple(removed), kept=tuple(kept))
+    return PruneResult(removed=tuple(removed), kept=tuple(kept))
 
 
 def _slots(repository: Repository, folder: Path, left_out: tuple[str, ...]) -> Iterator[_Finding]:
-    lender = Lender(repository)
+    shared = SharedObjects(repository)
     places = (*folder.glob("w*"), *(repository.store / "slots").glob("w*"))
     numbers = {int(found[1]) for path in places if (found := SLOT.fullmatch(path.name.partition(".")[0]))}
     for number in sorted(numbers):
-        slot = Slot(lender=lender, folder=folder, number=number)
+        slot = Slot(shared=shared, folder=folder, number=number)
         reason = _reason_to_keep(slot, left_out) if slot.path.is_dir() else None
         yield _Finding(what=f"the slot {slot.path}", keep_because=reason, slot=slot)
 
 
 def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
-    if pids := works_inside(slot.path):
+    if pids := processes_inside(slot.path):
         return f"process {pids[0]} works in it"
     prepared = slot.prepared()
     if not prepared.ready or prepared.clean:
         return None
     base, git = prepared.base or slot.repository.head, slot.repository.git
-    head = head_of(slot.path, slot.path) or base
+    head = head_commit(slot.path, slot.path) or base
     try:
         staged = staging.stage(slot, base, prepared)
-        trees = {slot.git("write-tree"), staging.write(slot, base, left_out).id}
+        trees = {slot.git("write-tree"), write_slot_tree(slot, base, left_out).id}
         saved = trees & _saved_trees(git) and _is_saved(git, head)
     except GitFailed as error:
         return f"git cannot read it ({error.message})"
@@ -115,7 +116,7 @@ def _is_saved(git: Git, commit: str) -> bool:
 
 
 def _abandoned(slots: Path) -> Iterator[_Finding]:
-    for owner in sorted(slots.parent.parent.glob(f"*/{SLOTS}/{OWNER}")):
+    for owner in sorted(slots.parent.parent.glob(f"*/{SLOTS_FOLDER}/{OWNER_FILE}")):
         folder = owner.parent
         try:
             checkout = Path(owner.read_text(errors="surrogateescape").strip())
@@ -124,14 +125,14 @@ def _abandoned(slots: Path) -> Iterator[_Finding]:
             continue
         if folder == slots or (checkout / ".git").exists():
             continue
-        moved = f"its checkout {shown(str(checkout))} is gone, and may have been moved; if it was not: rm -rf {shown(str(folder.parent))}"
+        moved = f"its checkout {displayable(str(checkout))} is gone, and may have been moved; if it was not: rm -rf {displayable(str(folder.parent))}"
         reason = moved if time.time() - used < FORGOTTEN_SECONDS else None
-        yield _Finding(what=f"the slots in {shown(str(folder))}", keep_because=reason, folder=folder.parent)
+        yield _Finding(what=f"the slots in {displayable(str(folder))}", keep_because=reason, folder=folder.parent)
 
 
 def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Finding]:
     git = repository.git
-    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", RUN_BRANCH_REFS, SNAPSHOTS)
+    listed = git("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", RUN_BRANCH_REFS, SNAPSHOT_REFS)
     refs = [tuple(line.split(" ", 2)) for line in listed.splitlines()]
     unmerged: set[str] = set()
     for ref, commit, checkout in refs:
@@ -141,11 +142,11 @@ def _refs(repository: Repository, finished: Collection[str]) -> Iterator[_Findin
             unmerged |= {run} if reason is not None else set()
             yield _Finding(what=f"the branch {run_branch(run)}", keep_because=reason, ref=ref, commit=commit)
     for ref, commit, _ in refs:
-        if ref.startswith(SNAPSHOTS):
-            run = ref.removeprefix(SNAPSHOTS).partition("/")[0]
+        if ref.startswith(SNAPSHOT_REFS):
+            run = ref.removeprefix(SNAPSHOT_REFS).partition("/")[0]
             kept = "its run's branch is kept" if run in unmerged else None
             reason = kept if run in finished else "its run is not finished"
-            what = f"the snapshot {ref.removeprefix(SNAPSHOTS)}"
+            what = f"the snapshot {ref.removeprefix(SNAPSHOT_REFS)}"
             yield _Finding(what=what, keep_because=reason, ref=ref, commit=commit)
 
 
@@ -168,6 +169,6 @@ def _remove(git: Git, finding: _Finding) -> None:
     if finding.slot is not None:
         finding.slot.remove()
     elif finding.folder is not None:
-        remove(finding.folder)
+        remove_path(finding.folder)
     else:
         git("update-ref", "-d", finding.ref, finding.commit)

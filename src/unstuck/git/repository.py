@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from unstuck.git.git_command import Git, shown, writing
+from unstuck.git.git_command import Git, displayable, report_write_errors
 from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.landing import RUN_BRANCH_REFS
 
@@ -21,11 +21,11 @@ ASKED = (
 """What one command says of a repository, in this order until it fails."""
 NEXT = "--next"
 """Git repeats what it does not know, so this ends each answer: a path may hold any character."""
-OURS = ".unstuck"
-DRAFT = f"{OURS}-tick-"
+UNSTUCK_FOLDER = ".unstuck"
+DRAFT_PREFIX = f"{UNSTUCK_FOLDER}-tick-"
 """How a file is called for the moment in which a person's file is replaced by it."""
-SLOTS = "slots"
-OWNER = "checkout"
+SLOTS_FOLDER = "slots"
+OWNER_FILE = "checkout"
 """Beside the slots: a file that says whose they are."""
 EXCLUDE_LINE = ".unstuck/"
 EXCLUDED_ALREADY = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
@@ -49,7 +49,7 @@ class Identity:
         } | date
 
 
-NOBODY = Identity(name="unstuck", email="unstuck@localhost")
+UNSTUCK_IDENTITY = Identity(name="unstuck", email="unstuck@localhost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Repository:
     @property
     def ours(self) -> Path:
         """The folder of what people read and edit; all of it can be made anew from the journal."""
-        return self.root / OURS
+        return self.root / UNSTUCK_FOLDER
 
     @property
     def store(self) -> Path:
@@ -88,7 +88,7 @@ class Repository:
     def exclude_ours(self) -> None:
         """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
         path = self.common_dir / "info" / "exclude"
-        with writing(path):
+        with report_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a+b") as file:
                 file.seek(0)
@@ -118,7 +118,7 @@ class Repository:
         config = dict(entry.split("\n", 1) for entry in found.split("\0") if "\n" in entry)
         name = os.environ.get("GIT_AUTHOR_NAME") or config.get("author.name") or config.get("user.name")
         email = os.environ.get("GIT_AUTHOR_EMAIL") or config.get("author.email") or config.get("user.email")
-        return Identity(name=name, email=email) if name and email else NOBODY
+        return Identity(name=name, email=email) if name and email else UNSTUCK_IDENTITY
 
     def _mentions_lfs(self, name: str) -> bool:
         try:
@@ -127,7 +127,7 @@ class Repository:
             return False
 
 
-def find(cwd: Path) -> Repository:
+def find_repository(cwd: Path) -> Repository:
     """Return the repository around a folder, or say why a run cannot work there."""
     git = Git(cwd)
     _check_version(git("version"))
@@ -171,10 +171,10 @@ def slots_folder(repository: Repository, configured: str = "") -> Path:
         name, there = "", ""
     if there != here:
         name = f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', repository.root.name)[:40]}-{secrets.token_hex(4)}"
-        with writing(known):
+        with report_write_errors(known):
             known.parent.mkdir(parents=True, exist_ok=True)
             known.write_text(f"{name} {here}\n")
-    return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS
+    return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS_FOLDER
 
 
 def read_submodules(git: Git, *source: str) -> tuple[Submodule, ...]:
@@ -201,14 +201,14 @@ def _not_a_repository(cwd: Path, stderr: str) -> Unavailable:
             f"{cwd} is not a git repository.", hint="Start in one, or make one with `git init` and a first commit."
         )
     return Unavailable(
-        f"git cannot read the repository at {cwd}: {shown(stderr.strip())}", hint="Repair it, then try again."
+        f"git cannot read the repository at {cwd}: {displayable(stderr.strip())}", hint="Repair it, then try again."
     )
 
 
 def _check_not_ours(root: Path) -> None:
     for folder in root.parents:
-        if folder.name == SLOTS and (folder / OWNER).is_file():
-            checkout = (folder / OWNER).read_text(errors="surrogateescape").strip()
+        if folder.name == SLOTS_FOLDER and (folder / OWNER_FILE).is_file():
+            checkout = (folder / OWNER_FILE).read_text(errors="surrogateescape").strip()
             raise BadUsage(f"{root} is one of unstuck's own slots.", hint=f"Start in your checkout: cd {checkout}")
 
 
@@ -227,7 +227,7 @@ BACK = {"refs/heads/": "git branch {name} {old}", "refs/tags/": "git tag {name} 
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RepositoryState:
     """The user's repository at one moment."""
 
     stamps: Mapping[str, Stamp]
@@ -239,15 +239,15 @@ class Look:
     head: str
 
 
-class Meanwhile:
+class RepositoryChanges:
     """Looks at the user's repository around sessions. Those side by side share it: each change is told once."""
 
     def __init__(self, repository: Repository, left_out: Sequence[str] = ()) -> None:
         """Take the repository and our own files in it, such as the plan."""
         self._repository = repository
-        self._left_out = frozenset((*left_out, f"{OURS}/"))
+        self._left_out = frozenset((*left_out, f"{UNSTUCK_FOLDER}/"))
         self._lock = Lock()
-        self._last: Look | None = None
+        self._last: RepositoryState | None = None
         self._index_at: Stamp = ()
         self._hidden: tuple[str, ...] = ()
         """What the user's index keeps out of `git status`, by a flag."""
@@ -257,21 +257,21 @@ class Meanwhile:
         with self._lock:
             self._last = self._last or self._look()
 
-    def told(self) -> tuple[str, ...]:
+    def since_last_look(self) -> tuple[str, ...]:
         """Say what changed since the last look."""
         with self._lock:
             before, now = self._last, self._look()
             self._last = now
         return tuple(_differences(before, now)) if before is not None and before != now else ()
 
-    def _look(self) -> Look:
+    def _look(self) -> RepositoryState:
         git, common = self._repository.git, self._repository.common_dir
         options = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching")
         listed = self._with_own_index(git).attempt("status", *options).stdout.split("\0")
         entries = [(entry[3:], entry[:2]) for entry in listed if entry] + [(path, "hidden") for path in self._hidden]
         refs_at = dict(_ref_files(common))
         same = self._last is not None and refs_at == self._last.refs_at
-        return Look(
+        return RepositoryState(
             stamps={**dict(_stamps(common)), HISTORY: _stamp(self._repository.git_dir / HISTORY)},
             refs_at=refs_at,
             refs=self._last.refs if self._last is not None and same else _refs(git),
@@ -279,7 +279,7 @@ class Meanwhile:
                 path: (letters, *_stamp(self._repository.root / path))
                 for path, letters in entries
                 if path not in self._left_out
-                and not path.rpartition("/")[2].startswith(DRAFT)
+                and not path.rpartition("/")[2].startswith(DRAFT_PREFIX)
                 and not (letters == "!!" and path.endswith("/"))
             },
             head=_head(self._repository.git_dir),
@@ -305,19 +305,19 @@ class Meanwhile:
         return git.using(GIT_INDEX_FILE=str(copy), GIT_OPTIONAL_LOCKS="1").with_settings("core.splitIndex=false")
 
 
-def _differences(before: Look, now: Look) -> Iterator[str]:
+def _differences(before: RepositoryState, now: RepositoryState) -> Iterator[str]:
     if before.head != now.head:
         yield f"Your checkout went from {_place(before.head)} to {_place(now.head)}."
     for ref in _unlike(before.refs, now.refs):
         yield _moved(ref, before.refs.get(ref, GONE), now.refs.get(ref, GONE))
     stamped = _unlike(before.stamps, now.stamps)
     if own := [name for name in stamped if name.startswith(HOME)]:
-        yield f"Changed in your home: {listed(own)}."
+        yield f"Changed in your home: {listed_names(own)}."
     parts = [name for name in stamped if name not in own]
     if parts and (parts != [HISTORY] or before.refs == now.refs):  # every commit is written down there
-        yield f"Changed in your repository's git folder: {listed(parts)}."
+        yield f"Changed in your repository's git folder: {listed_names(parts)}."
     if paths := _unlike(before.files, now.files):
-        yield f"Changed in your checkout: {listed(paths)}. See `git status`."
+        yield f"Changed in your checkout: {listed_names(paths)}. See `git status`."
 
 
 def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
@@ -326,13 +326,13 @@ def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str
 
 def _moved(ref: str, old: str, new: str) -> str:
     prefix = next((prefix for prefix in NOUNS if ref.startswith(prefix)), "")
-    name = shown(ref.removeprefix(prefix))
+    name = displayable(ref.removeprefix(prefix))
     label = f"{NOUNS.get(prefix, 'ref')} {name}"
     if old == GONE:
         return f"New in your repository: {label} at {new[:12]}."
     if new != GONE:
         return f"In your repository, {label} went from {old[:12]} to {new[:12]}."
-    back = BACK.get(prefix, "git update-ref " + shown(ref) + " {old}").format(name=name, old=old)
+    back = BACK.get(prefix, "git update-ref " + displayable(ref) + " {old}").format(name=name, old=old)
     return f"In your repository, {label} is gone; it was at {old[:12]}. To bring it back: {back}"
 
 
@@ -378,9 +378,11 @@ def _head(git_dir: Path) -> str:
 
 
 def _place(head: str) -> str:
-    return shown(head.removeprefix("ref: ").removeprefix("refs/heads/")) if head.startswith("ref: ") else head[:12]
+    return (
+        displayable(head.removeprefix("ref: ").removeprefix("refs/heads/")) if head.startswith("ref: ") else head[:12]
+    )
 
 
-def listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(shown(name) for name in names[:SHOWN]) + more
+    return ", ".join(displayable(name) for name in names[:SHOWN]) + more

@@ -16,19 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from unstuck.git.contents import GITLINK, GONE, Line, Row
-from unstuck.git.git_command import Git, shown
+from unstuck.git.contents import GITLINK, NO_MODE, AuthoredLine, TreeDifference
+from unstuck.git.git_command import Git, displayable
 from unstuck.git.repository import Repository, Submodule, read_submodules
 from unstuck.model.changes import Changes
 from unstuck.model.landing import RUN_BRANCH_REFS
 
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"ref: (refs/[\w./+@-]+)")
 LARGEST = 10_000_000
 """Bytes of a git folder's file that are looked at."""
 
 
-def head_of(folder: Path, top: Path) -> str | None:
+def head_commit(folder: Path, top: Path) -> str | None:
     """Return the commit that the repository in a folder stands on, read as text; None where that is not plain to see."""
     git_dir = _git_dir(folder, top)
     head = _text(git_dir / "HEAD") if git_dir else ""
@@ -38,11 +38,11 @@ def head_of(folder: Path, top: Path) -> str | None:
             line.split(" ") for line in _text(git_dir / "packed-refs").splitlines() if line.endswith(f" {ref[1]}")
         )
         head = _text(git_dir / ref[1]) or next((fields[0] for fields in packed), "")
-    return head if COMMIT.fullmatch(head) else None
+    return head if COMMIT_ID.fullmatch(head) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class SlotObjects:
     """The objects that a slot has for itself."""
 
     git: Git
@@ -94,11 +94,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-HELD = "refs/unstuck/slots/"
+SLOT_REFS = "refs/unstuck/slots/"
 """Hold what a slot stands on, so that the user may collect garbage at any time."""
-TIP = f"{HELD}tip"
+TIP_REF = f"{SLOT_REFS}tip"
 """Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
-BORROWED = "refs/unstuck/borrowed"
+BORROWED_REF = "refs/unstuck/borrowed"
 """Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
 
 NO_PUSH = "push-is-refused-here-because-the-supervisor-lands-what-its-checks-pass"
@@ -140,7 +140,7 @@ REPLACED = ("HEAD", "index")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Borrowed:
+class GitFolderTemplate:
     """What every slot of a run is furnished with."""
 
     refs: str
@@ -154,14 +154,14 @@ class Borrowed:
         return "".join(f"{store}\n" for store in self.stores)
 
 
-class Lender:
+class SharedObjects:
     """Lends a repository to slots. What it lends is read once in a run, and held until the slots are pruned."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self._settings = tuple(_settings(repository.git))
         self._lock = threading.Lock()
-        self._borrowed: Borrowed | None = None
+        self._borrowed: GitFolderTemplate | None = None
         self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
         """What `submodules.folders` said of trees: tasks begin where others ended."""
         self.trees: dict[str, str] = {}
@@ -174,38 +174,38 @@ class Lender:
         """Of which tree another one was made by merging it onto a newer tip."""
         self.below_tip: set[str] = set()
         """What the last landing came from: what holds it holds that."""
-        self.rows: dict[tuple[str, str], tuple[tuple[Row, ...], Changes | None]] = {}
+        self.rows: dict[tuple[str, str], tuple[tuple[TreeDifference, ...], Changes | None]] = {}
         """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
 
-        self.prepared: dict[int, Prepared] = {}
+        self.prepared: dict[int, SlotState] = {}
         """What slots were last prepared for."""
-        self.authors: dict[str, tuple[str, tuple[Line, ...]]] = {}
+        self.authors: dict[str, tuple[str, tuple[AuthoredLine, ...]]] = {}
         """Who wrote the lines of files at which commit: the last few that were asked for."""
 
-    def remember(self, base: str, tree: str, rows: Sequence[Row], listed: Changes | None) -> None:
+    def remember(self, base: str, tree: str, rows: Sequence[TreeDifference], listed: Changes | None) -> None:
         """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
         self.rows[base, tree] = tuple(rows), listed
         for forgotten in list(self.rows)[:-MOST_ROWS]:
             self.rows.pop(forgotten, None)
         known = self.folders.get(self.trees.get(base, base))
-        if known is None or any(row.new_mode == GONE or GITLINK in (row.old_mode, row.new_mode) for row in rows):
+        if known is None or any(row.new_mode == NO_MODE or GITLINK in (row.old_mode, row.new_mode) for row in rows):
             return
         parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
         self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
 
     def landed(self, commit: str, base: str, tree: str) -> None:
         """Know that the tip holds a landing: what held its tree, and what that was merged from, holds the next one's."""
-        if self.held.get(TIP) != base:
+        if self.held.get(TIP_REF) != base:
             self.below_tip.clear()
         self.below_tip |= {base, tree}
-        self.held[TIP] = commit
+        self.held[TIP_REF] = commit
         while tree:
             self.free |= {name for name, held in self.held.items() if held == tree}
             tree = self.merged.pop(tree, "")
         for name in self.free & self.held.keys():
             del self.held[name]
 
-    def borrowed(self) -> Borrowed:
+    def borrowed(self) -> GitFolderTemplate:
         with self._lock:
             self._borrowed = self._borrowed or self._lend()
             return self._borrowed
@@ -224,7 +224,7 @@ class Lender:
         """An object store of ours for annotated tags, which no commit could hold."""
         return self.repository.store / "tags"
 
-    def _lend(self) -> Borrowed:
+    def _lend(self) -> GitFolderTemplate:
         repository = self.repository
         rows = list(_refs(repository.git))
         if any(commit != repository.head for commit, _, _ in rows):
@@ -235,7 +235,7 @@ class Lender:
             listed = "".join(f"{tag}\n" for tag in annotated)
             repository.git("pack-objects", "--quiet", str(self.tags / "pack" / "pack"), stdin=listed)
         objects = repository.common_dir / "objects"
-        return Borrowed(
+        return GitFolderTemplate(
             refs="# pack-refs with: sorted \n" + "".join(f"{commit} {name}\n" for commit, _, name in rows),
             config=OWN_CONFIG + "".join(self._config()),
             stores=(objects, self.tags) if annotated else (objects,),
@@ -257,17 +257,17 @@ class Lender:
         if not parents:
             return
         tree = git("rev-parse", f"{head}^{{tree}}")
-        git("update-ref", BORROWED, same_commit(git, tree, parents, "What slots borrow"))
+        git("update-ref", BORROWED_REF, reproducible_commit(git, tree, parents, "What slots borrow"))
 
 
-def same_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+def reproducible_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
     """Write a commit that is the same whoever writes it, and whenever."""
     lines = [f"tree {tree}", *(f"parent {commit}" for commit in parents)]
     lines += [f"{role} unstuck <unstuck@localhost> 0 +0000" for role in ("author", "committer")]
     return git("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*lines, "", f"{message}\n"]))
 
 
-def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
+def write_git_folder(git_dir: Path, source: Path, head: str, borrowed: GitFolderTemplate) -> None:
     """Put a new git folder in the place of whatever is there; `source` is the git folder whose local files count."""
     form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
     version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
@@ -279,7 +279,7 @@ def furnish(git_dir: Path, source: Path, head: str, borrowed: Borrowed) -> None:
     files = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     files |= {name: (source / name).read_bytes() for name in COPIED if (source / name).is_file()}
     if not _holds(git_dir, files):
-        remove(git_dir)
+        remove_path(git_dir)
         for folder in ("objects/info", "refs/heads", "info", "hooks"):
             (git_dir / folder).mkdir(parents=True)
         for name, content in files.items():
@@ -331,7 +331,7 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Remove a file or a folder, read-only folders and all; follow no link."""
     if path.is_symlink() or not path.is_dir():  # a pipe must not be opened
         path.unlink(missing_ok=True)
@@ -353,7 +353,7 @@ def _open_and_retry(_function: object, name: str, _error: object) -> None:
         path.unlink(missing_ok=True)
 
 
-class Filled(NamedTuple):
+class FilledSubmodule(NamedTuple):
     """A submodule that was given its files."""
 
     path: str
@@ -378,7 +378,7 @@ class Filled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class SlotState:
     """What a slot was last prepared for, as kept beside our index."""
 
     base: str | None = None
@@ -392,7 +392,7 @@ class Prepared:
     """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
     links: tuple[str, ...] = ()
     """The submodules."""
-    filled: tuple[Filled, ...] = ()
+    filled: tuple[FilledSubmodule, ...] = ()
     """Those that have their files, and those in them."""
     clean: bool = False
     """Made from a tree for checking it: it holds nobody's work."""
@@ -402,10 +402,12 @@ class Prepared:
 
 def fill_submodules(
     slot: Path, links: dict[str, str], repository: Repository, index: Path
-) -> tuple[tuple[Filled, ...], tuple[str, ...]]:
+) -> tuple[tuple[FilledSubmodule, ...], tuple[str, ...]]:
     """Give each submodule the commit that the slot asks for; return them, and a sentence for each that stays empty."""
-    filled: list[Filled] = []
-    notes = tuple(_fill(Filled(str(slot), "", "", str(index)), links, _places(repository), repository.root, filled))
+    filled: list[FilledSubmodule] = []
+    notes = tuple(
+        _fill(FilledSubmodule(str(slot), "", "", str(index)), links, _places(repository), repository.root, filled)
+    )
     return tuple(one._replace(path=os.path.relpath(one.path, slot)) for one in filled), notes
 
 
@@ -415,7 +417,7 @@ def local_clone(repository: Repository, path: str) -> Path | None:
     return _local(found[0], _places(repository), repository.root) if found else None
 
 
-def folders_of(git: Git, tree: str) -> tuple[list[str], dict[str, str]]:
+def tree_folders(git: Git, tree: str) -> tuple[list[str], dict[str, str]]:
     """List the folders of a tree, and its submodules with their commits."""
     plain, links = [], {}
     for entry in git("ls-tree", "-r", "-d", "-z", "--full-tree", tree).split("\0"):
@@ -432,7 +434,11 @@ def _places(repository: Repository) -> tuple[Path, ...]:
 
 
 def _fill(
-    outer: Filled, links: dict[str, str], places: tuple[Path, ...], checkout: Path, filled: list[Filled]
+    outer: FilledSubmodule,
+    links: dict[str, str],
+    places: tuple[Path, ...],
+    checkout: Path,
+    filled: list[FilledSubmodule],
 ) -> Iterator[str]:
     folder, index = Path(outer.path), Path(outer.entries)
     if not links or not (folder / ".gitmodules").is_file():
@@ -442,7 +448,7 @@ def _fill(
             continue
         source = _local(submodule, places, checkout)
         if source is None:
-            yield f"The submodule {shown(submodule.path)} has no clone on this machine, so its folder stays empty."
+            yield f"The submodule {displayable(submodule.path)} has no clone on this machine, so its folder stays empty."
             continue
         own = index.with_name(
             f"{index.name}.{hashlib.sha256(submodule.path.encode(errors='replace')).hexdigest()[:12]}"
@@ -450,10 +456,10 @@ def _fill(
         inside = folder / submodule.path
         reason = _check_out(inside, source, links[submodule.path], own)
         if reason:
-            yield f"The submodule {shown(submodule.path)} could not be filled from {source}: {reason}."
+            yield f"The submodule {displayable(submodule.path)} could not be filled from {source}: {reason}."
             continue
-        filled.append(Filled(str(inside), links[submodule.path], str(source), str(own)))
-        inner = folders_of(Git(inside, env={"GIT_DIR": str(source)}), links[submodule.path])[1]
+        filled.append(FilledSubmodule(str(inside), links[submodule.path], str(source), str(own)))
+        inner = tree_folders(Git(inside, env={"GIT_DIR": str(source)}), links[submodule.path])[1]
         yield from _fill(filled[-1], inner, (source / "modules",), checkout / submodule.path, filled)
 
 
@@ -472,7 +478,7 @@ def _is_plain(name: str) -> bool:
 def _check_out(inside: Path, source: Path, commit: str, index: Path) -> str:
     """Make a submodule's folder hold a commit, with a git folder of its own; return why that failed, if so."""
     if inside.is_symlink() or not inside.is_dir():
-        remove(inside)
+        remove_path(inside)
         inside.mkdir(parents=True)
     env = {"GIT_DIR": str(source), "GIT_WORK_TREE": str(inside), "GIT_INDEX_FILE": str(index)}
     git = Git(inside, env=env)
@@ -480,7 +486,9 @@ def _check_out(inside: Path, source: Path, commit: str, index: Path) -> str:
         done = git.attempt(*arguments)
         if done.returncode != 0:
             index.unlink(missing_ok=True)
-            return shown(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "git gave no reason")
-    furnish(inside / ".git", source, commit, Borrowed(refs="", config=OWN_CONFIG, stores=(source / "objects",)))
+            return displayable(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "git gave no reason")
+    write_git_folder(
+        inside / ".git", source, commit, GitFolderTemplate(refs="", config=OWN_CONFIG, stores=(source / "objects",))
+    )
     shutil.copy2(index, inside / ".git" / "index")
     return ""

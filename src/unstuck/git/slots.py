@@ -17,22 +17,22 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from unstuck.git.git_command import Git, await_quiet, shown, writing
-from unstuck.git.repository import OURS, OWNER, Repository
+from unstuck.git.git_command import Git, displayable, report_write_errors, wait_for_git
+from unstuck.git.repository import OWNER_FILE, UNSTUCK_FOLDER, Repository
 from unstuck.git.shared_objects import (
-    HELD,
-    Filled,
-    Lender,
-    Prepared,
-    Store,
+    SLOT_REFS,
+    FilledSubmodule,
+    SharedObjects,
+    SlotObjects,
+    SlotState,
     fill_submodules,
-    folders_of,
-    furnish,
-    remove,
+    remove_path,
+    tree_folders,
+    write_git_folder,
 )
 from unstuck.model.errors import CannotWrite, CheckpointGone, GitFailed
 
-Place = Callable[[Path, bool], tuple[str, ...]]
+PlaceFiles = Callable[[Path, bool], tuple[str, ...]]
 """Puts into a slot what git does not carry; told whether the folder is fresh; returns the paths it placed."""
 
 MOST_ROUNDS = 100
@@ -59,14 +59,14 @@ EXTENDED = 0x40
 class Slot:
     """A slot's folder, and our index of it, which lies where the folder's paths do not lead."""
 
-    lender: Lender
+    shared: SharedObjects
     folder: Path
     """Where the slots are."""
     number: int
 
     @property
     def repository(self) -> Repository:
-        return self.lender.repository
+        return self.shared.repository
 
     @cached_property
     def path(self) -> Path:
@@ -88,35 +88,37 @@ class Slot:
         return Git(
             self.path,
             env={name: str(path) for name, path in env.items()},
-            settings=(*PRIVATE_INDEX, *self.lender.line_ends),
+            settings=(*PRIVATE_INDEX, *self.shared.line_ends),
         )
 
     @property
-    def own(self) -> Store:
+    def own(self) -> SlotObjects:
         """The objects that the agent made, for `git` with its private index."""
         objects = self.path / ".git" / "objects"
-        return Store(git=self.git, objects=objects, alternates=self.lender.borrowed().alternates)
+        return SlotObjects(git=self.git, objects=objects, alternates=self.shared.borrowed().alternates)
 
-    def prepared(self) -> Prepared:
+    def prepared(self) -> SlotState:
         """Return what was kept of it; somebody may remove the file while an agent works, so we remember it as well."""
-        known = self.lender.prepared.get(self.number, Prepared())
+        known = self.shared.prepared.get(self.number, SlotState())
         with suppress(OSError, ValueError, TypeError, AttributeError):
             saved = json.loads(self._note.read_text())
             lists = {name: tuple(value) for name, value in saved.items() if isinstance(value, list)}
-            known = Prepared(**{**saved, **lists, "filled": tuple(Filled(*one) for one in saved.get("filled", ()))})
+            known = SlotState(
+                **{**saved, **lists, "filled": tuple(FilledSubmodule(*one) for one in saved.get("filled", ()))}
+            )
         return replace(known, ready=not self._preparing.exists())
 
-    def prepare(self, base: str, tree: str | None, place: Place, *, clean: bool = False) -> None:
+    def prepare(self, base: str, tree: str | None, place: PlaceFiles, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with `tree`'s files on top when given; a clean one holds little else."""
         before = self.prepared()
         if not before.ready or self._lock.exists():
-            await_quiet(self.path)  # a git command of ours may have outlived its supervisor
+            wait_for_git(self.path)  # a git command of ours may have outlived its supervisor
         self.hold(tree, base)
         self._begin()
         wanted = tree if tree is not None and clean else base
         plain, links = self._folders(wanted)
         fresh = self._reset_or_remake(wanted, plain, (*before.placed, *before.made, *before.brought), clean=clean)
-        furnish(self.path / ".git", self.repository.common_dir, base, self.lender.borrowed())
+        write_git_folder(self.path / ".git", self.repository.common_dir, base, self.shared.borrowed())
         self._show_index()
         if wanted != (tree or base):
             self.git("read-tree", "--reset", "-u", tree or base)
@@ -124,8 +126,8 @@ class Slot:
         filled, notes = fill_submodules(self.path, links, self.repository, self.index)
         placed = place(self.path, fresh)
         self._forget(before.placed, placed)
-        kept = Prepared() if fresh else before
-        about = Prepared(base=base, placed=placed, notes=notes, links=tuple(links), filled=filled, clean=clean)
+        kept = SlotState() if fresh else before
+        about = SlotState(base=base, placed=placed, notes=notes, links=tuple(links), filled=filled, clean=clean)
         self._save(replace(about, made=kept.made, brought=kept.brought))
         self._preparing.unlink(missing_ok=True)
 
@@ -134,17 +136,17 @@ class Slot:
 
         Names are used again, not deleted: for that git would lock the file of all the user's refs.
         """
-        lender, own = self.lender, f"{HELD}w{self.number}/"
-        free = next((ref for ref in lender.free if ref.startswith(own)), f"{own}{secrets.token_hex(8)}")
-        held, wanted = {*lender.held.values()}, ((f"{own}base", base), (free, tree))
-        refs = {ref: one for ref, one in wanted if one and one not in held and one not in lender.below_tip}
+        shared, own = self.shared, f"{SLOT_REFS}w{self.number}/"
+        free = next((ref for ref in shared.free if ref.startswith(own)), f"{own}{secrets.token_hex(8)}")
+        held, wanted = {*shared.held.values()}, ((f"{own}base", base), (free, tree))
+        refs = {ref: one for ref, one in wanted if one and one not in held and one not in shared.below_tip}
         if not refs:
             return
         lines = [f"update {ref} {one}\n" for ref, one in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
         if done.returncode == 0:
-            lender.held.update(refs)
-            lender.free -= refs.keys()
+            shared.held.update(refs)
+            shared.free -= refs.keys()
             return
         for name, there in zip(refs.values(), self.repository.git.resolve(*refs.values()), strict=True):
             if there is None:
@@ -152,7 +154,7 @@ class Slot:
                     f"The commit {name} no longer exists.", hint="See what is left with `unstuck log`."
                 )
         raise GitFailed(
-            f"What slot {self.number} stands on cannot be held: {shown(done.stderr.strip())}",
+            f"What slot {self.number} stands on cannot be held: {displayable(done.stderr.strip())}",
             hint="See whether the repository can be written, then go on with `unstuck resume`.",
         )
 
@@ -194,7 +196,7 @@ class Slot:
     def release_index(self) -> None:
         """Remove the lock that a killed git of ours left, once none works here any more."""
         if self._lock.exists():
-            await_quiet(self.path)
+            wait_for_git(self.path)
             self._lock.unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -202,7 +204,7 @@ class Slot:
         self._remove_folder()
         self._note.unlink(missing_ok=True)
         self._preparing.unlink(missing_ok=True)
-        held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{HELD}w{self.number}/")
+        held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{SLOT_REFS}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
     @cached_property
@@ -245,7 +247,7 @@ class Slot:
         """Make the folder and our index hold a tree; return git's reason if that failed."""
         self.release_index()
         self.staging.unlink(missing_ok=True)
-        remove(self.path / OURS)  # git does not see it, and one agent's would be the next one's
+        remove_path(self.path / UNSTUCK_FOLDER)  # git does not see it, and one agent's would be the next one's
         git, used = self.git, self.index.exists() or any(self.path.iterdir())
         checked_out = used and not clean and self._check_out(tree)
         done = checked_out or git.attempt("read-tree", "--reset", "-u", tree)
@@ -257,12 +259,12 @@ class Slot:
         elif done.returncode == 0:
             with suppress(OSError):  # it only saves time
                 _set_back(self.index, self.path, len(self.repository.head) // 2)
-        return shown(done.stderr.strip()) if done.returncode != 0 else None
+        return displayable(done.stderr.strip()) if done.returncode != 0 else None
 
     def _check_out(self, commit: str) -> subprocess.CompletedProcess[str] | None:
         """Reset as `git checkout` does, which alone looks at many files at once, with a HEAD of ours; None if it cannot."""
         if not (self._head / "commondir").exists():
-            remove(self._head)
+            remove_path(self._head)
             self._head.mkdir()
             for name in ("info", "config.worktree"):  # a sparse checkout stays one
                 (self._head / name).symlink_to(self.repository.git_dir / name)
@@ -271,12 +273,12 @@ class Slot:
         git = self.git.using(GIT_DIR=str(self._head)).with_settings("core.logAllRefUpdates=false", "core.fsync=none")
         done = git.attempt("checkout", "--quiet", "--force", "--detach", commit)
         if done.returncode != 0:
-            remove(self._head)
+            remove_path(self._head)
         return done if done.returncode == 0 else None
 
     def _folders(self, tree: str) -> tuple[list[str], dict[str, str]]:
-        known, tree = self.lender.folders, self.lender.trees.get(tree, tree)
-        known[tree] = known.get(tree) or folders_of(self.repository.git, tree)
+        known, tree = self.shared.folders, self.shared.trees.get(tree, tree)
+        known[tree] = known.get(tree) or tree_folders(self.repository.git, tree)
         return known[tree]
 
     def _show_index(self) -> None:
@@ -298,7 +300,7 @@ class Slot:
                 for entry in os.scandir(folder):
                     inner = entry.name == ".git" and folder != top
                     if (inner or _is_odd(entry)) and entry.path[len(top) + 1 :] not in spared:
-                        remove(Path(entry.path))
+                        remove_path(Path(entry.path))
 
     def _forget(self, before: Sequence[str], placed: Sequence[str]) -> None:
         """Remove what is placed no longer: its original is gone, and the copy would land as the agent's work."""
@@ -306,16 +308,16 @@ class Slot:
         there = (*placed, *self.git.names("ls-files", "-z")) if gone else ()
         for path in (path for path in gone if not any(f"{one}/".startswith(f"{path}/") for one in there)):
             if (self.path / path).parent.resolve().is_relative_to(self.path.resolve()):
-                remove(self.path / path)
+                remove_path(self.path / path)
 
     def _remake(self) -> None:
         try:
             self._remove_folder()
             self.path.mkdir(parents=True)
             # Where a slot has lost its own git folder, git must not climb to a repository around the slots.
-            beside = {".git": "gitdir: this-slot-has-no-git-folder-any-more", OWNER: str(self.repository.root)}
+            beside = {".git": "gitdir: this-slot-has-no-git-folder-any-more", OWNER_FILE: str(self.repository.root)}
             for name, text in beside.items():
-                remove(self.folder / name)  # it could be a link to a file of the user's
+                remove_path(self.folder / name)  # it could be a link to a file of the user's
                 (self.folder / name).write_text(f"{text}\n", errors="surrogateescape")
         except OSError as error:
             stays = os.path.lexists(self.path)
@@ -328,19 +330,19 @@ class Slot:
 
     def _remove_folder(self) -> None:
         self.path.with_suffix(".ready").unlink(missing_ok=True)  # first: what was set up goes with the folder
-        remove(self.path)
-        remove(self._head)
+        remove_path(self.path)
+        remove_path(self._head)
         for beside in (self.staging, *self.index.parent.glob(f"{self.index.name}*")):
             beside.unlink(missing_ok=True)
 
     def _begin(self) -> None:
-        with writing(self._note):
+        with report_write_errors(self._note):
             self._note.parent.mkdir(parents=True, exist_ok=True)
             self._preparing.touch()
 
-    def _save(self, prepared: Prepared) -> None:
-        self.lender.prepared[self.number] = prepared
-        with writing(self._note):
+    def _save(self, prepared: SlotState) -> None:
+        self.shared.prepared[self.number] = prepared
+        with report_write_errors(self._note):
             temporary = self._note.with_suffix(".tmp")
             temporary.write_text(json.dumps(asdict(prepared)))
             if self._preparing.exists():  # without the old one a rename is quick: nothing is written at once

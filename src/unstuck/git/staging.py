@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.git.contents import GITLINK, GONE, Row, difference, listed, rows
-from unstuck.git.git_command import Git, shown
-from unstuck.git.repository import OURS
-from unstuck.git.shared_objects import Filled, Prepared, folders_of, head_of, local_clone, same_commit
+from unstuck.git.contents import GITLINK, NO_MODE, TreeDifference, parse_rows, raw_difference, summarize_changes
+from unstuck.git.git_command import Git, displayable
+from unstuck.git.repository import UNSTUCK_FOLDER
+from unstuck.git.shared_objects import (
+    FilledSubmodule,
+    SlotState,
+    head_commit,
+    local_clone,
+    reproducible_commit,
+    tree_folders,
+)
 from unstuck.git.slots import Slot
 from unstuck.git.untracked_files import is_within
 from unstuck.model.changes import NEVER_LANDS, Changes
@@ -31,7 +38,7 @@ EDITED = (
 MOST_NAMED = 5
 
 
-class Edited(NamedTuple):
+class EditedSubmodule(NamedTuple):
     """What was changed in a submodule: a commit of the files, on top of one of them as they were."""
 
     path: str
@@ -44,17 +51,17 @@ class Staged:
     """The files as a tree, its difference from the base, and what git could not take in."""
 
     tree: str
-    changes: tuple[Row, ...]
-    listed: Changes | None = None
+    changes: tuple[TreeDifference, ...]
+    summary: Changes | None = None
     """The same by what happened to the files, if that is all."""
     nested: tuple[str, ...] = ()
     """Repositories of their own inside the slot."""
     unread: tuple[str, ...] = ()
-    edited: tuple[Edited, ...] = ()
+    edited: tuple[EditedSubmodule, ...] = ()
     """Submodules whose files are not those of a commit that the user has."""
 
 
-def stage(slot: Slot, base: str, prepared: Prepared, base_tree: str | None = None) -> Staged:
+def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = None) -> Staged:
     """Put every tracked and every new file that is not ignored into the private index.
 
     Git asks a submodule how it is, and thereby runs what the agent configured there: it never gets to see one.
@@ -72,8 +79,8 @@ def stage(slot: Slot, base: str, prepared: Prepared, base_tree: str | None = Non
     if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
         empty, unread = _stage_from_scratch(slot, base, out)
     tree = git("write-tree")
-    told = () if tree == base_tree else difference(git, base, tree)
-    found = [*rows(told)]
+    told = () if tree == base_tree else raw_difference(git, base, tree)
+    found = [*parse_rows(told)]
     nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
     undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]
@@ -84,14 +91,14 @@ def stage(slot: Slot, base: str, prepared: Prepared, base_tree: str | None = Non
     return Staged(
         tree=tree,
         changes=(*changes, *moved),
-        listed=None if undone or moved else listed(told),
+        summary=None if undone or moved else summarize_changes(told),
         nested=(*names, *empty),
         unread=unread,
         edited=tuple(_edited(slot, prepared)),
     )
 
 
-def write(slot: Slot, base: str, left_out: Sequence[str], run: str = "") -> Tree:
+def write_slot_tree(slot: Slot, base: str, left_out: Sequence[str], run: str = "") -> Tree:
     """Write exactly what would land on `base`: the folder's files without `left_out`, placed things and nested repositories.
 
     What was edited in submodules cannot be in it: it is kept for the run, if there is one.
@@ -108,17 +115,17 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     prepared = slot.prepared()
     if not prepared.ready or prepared.base is None:
         raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
-    staged = stage(slot, base, prepared, slot.lender.trees.get(base))
+    staged = stage(slot, base, prepared, slot.shared.trees.get(base))
     notes = [*prepared.notes]
     notes += [_kept(slot, one, run) for one in staged.edited]
-    notes += [f"{shown(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
-    notes += [f"{shown(name)} could not be read, and so it {NEVER_LANDS}." for name in staged.unread]
-    if (slot.path / OURS).exists() and not slot.git("ls-tree", base, OURS):
-        notes.append(f"The agent wrote into {OURS}/; that was left out.")
-    drop: list[Row] = []
+    notes += [f"{displayable(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
+    notes += [f"{displayable(name)} could not be read, and so it {NEVER_LANDS}." for name in staged.unread]
+    if (slot.path / UNSTUCK_FOLDER).exists() and not slot.git("ls-tree", base, UNSTUCK_FOLDER):
+        notes.append(f"The agent wrote into {UNSTUCK_FOLDER}/; that was left out.")
+    drop: list[TreeDifference] = []
     for change in staged.changes:
         if (
-            is_within(change.path, (*prepared.placed, *prepared.brought, OURS))
+            is_within(change.path, (*prepared.placed, *prepared.brought, UNSTUCK_FOLDER))
             or f"{change.new_mode} {change.new} {change.path}" in prepared.bent
         ):
             drop.append(change)
@@ -128,13 +135,13 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     restored = [f"{change.old_mode} {change.old}\t{change.path}" for change in drop]
     tree = _amended(slot.git, *restored) if drop else staged.tree
     kept = [change for change in staged.changes if change not in drop]
-    slot.lender.remember(base, tree, kept, None if drop else staged.listed)
+    slot.shared.remember(base, tree, kept, None if drop else staged.summary)
     slot.hold(tree)
     slot.staging.unlink()
     return Tree(id=tree, notes=tuple(notes))
 
 
-def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
+def tree_with_paths(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
     """Write the tree of `base` with these paths as they are in `tree`; what that has not is left out."""
     wanted = set(paths)
     there = {}
@@ -144,10 +151,10 @@ def mix(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> s
             mode, _, blob = facts.split(" ")
             there[path] = f"{mode} {blob}"
     gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - there.keys())]
-    return replaced(git, folder, base, [*gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items()))])
+    return tree_with_entries(git, folder, base, [*gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items()))])
 
 
-def replaced(git: Git, folder: Path, base: str, entries: Sequence[str]) -> str:
+def tree_with_entries(git: Git, folder: Path, base: str, entries: Sequence[str]) -> str:
     """Write the tree of `base` with other entries, each as `mode blob<tab>path`."""
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         index = git.using(GIT_INDEX_FILE=str(Path(inside) / "index"))
@@ -178,10 +185,10 @@ def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tupl
     slot.index.unlink(missing_ok=True)
     git = slot.git
     git("read-tree", base)
-    listed = git.attempt("ls-files", "--others", "--exclude-standard", "-z").stdout.split("\0")
-    repositories = [name.rstrip("/") for name in listed if name.endswith("/")]
-    empty = tuple(name for name in repositories if head_of(slot.path / name, slot.path) is None)
-    links = [path for path in folders_of(git, base)[1] if os.path.lexists(slot.path / path / ".git")]
+    entries = git.attempt("ls-files", "--others", "--exclude-standard", "-z").stdout.split("\0")
+    repositories = [name.rstrip("/") for name in entries if name.endswith("/")]
+    empty = tuple(name for name in repositories if head_commit(slot.path / name, slot.path) is None)
+    links = [path for path in tree_folders(git, base)[1] if os.path.lexists(slot.path / path / ".git")]
     left = (*out, *empty, *links)
     done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but(left))
     attributes: tuple[str, ...] = ()
@@ -191,7 +198,7 @@ def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tupl
             done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*left, *attributes)))
     if done.returncode not in {0, 1}:
         raise GitFailed(
-            f"The files in {slot.path} cannot be read by git: {shown(done.stderr.strip())}",
+            f"The files in {slot.path} cannot be read by git: {displayable(done.stderr.strip())}",
             hint="See whether the disk is full, then go on with `unstuck resume`.",
         )
     return empty, (*attributes, *UNREAD.findall(done.stderr))
@@ -211,17 +218,17 @@ def _aside(slot: Slot, names: Sequence[str]) -> Iterator[None]:
                 other.rename(file)
 
 
-def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[Row]:
+def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[TreeDifference]:
     """Yield the submodules that the agent set to another commit."""
-    before = folders_of(slot.git, base)[1]
+    before = tree_folders(slot.git, base)[1]
     for path in links:
-        now = head_of(slot.path / path, slot.path)
+        now = head_commit(slot.path / path, slot.path)
         if now is not None and path in before and now != before[path]:
-            yield Row(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
+            yield TreeDifference(path=path, old_mode=GITLINK, new_mode=GITLINK, old=before[path], new=now)
 
 
-def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | None:
-    name = shown(change.path)
+def _reason_to_drop(slot: Slot, change: TreeDifference, left_out: Sequence[str]) -> str | None:
+    name = displayable(change.path)
     if is_within(change.path, left_out):
         return f"The agent changed {name}; that was left out, because the plan belongs to its author."
     if change.path == ".gitmodules" and not _is_harmless(slot, change):
@@ -234,12 +241,12 @@ def _reason_to_drop(slot: Slot, change: Row, left_out: Sequence[str]) -> str | N
     return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has: that {NEVER_LANDS}."
 
 
-def _edited(slot: Slot, prepared: Prepared) -> Iterator[Edited]:
+def _edited(slot: Slot, prepared: SlotState) -> Iterator[EditedSubmodule]:
     """Write down what the agent did to the files of submodules, committed there or not, in the user's repository."""
     part = slot.index.with_name(f"{slot.index.name}.part")
     try:
         for one in prepared.filled:
-            now = head_of(slot.path / one.path, slot.path)
+            now = head_commit(slot.path / one.path, slot.path)
             index = one.entries
             if now not in {None, one.commit} and one.git(slot.path).succeeds("cat-file", "-e", f"{now}^{{commit}}"):
                 index = str(part)  # it can land there: the files of that commit are no edits
@@ -252,9 +259,9 @@ def _edited(slot: Slot, prepared: Prepared) -> Iterator[Edited]:
         part.unlink(missing_ok=True)
 
 
-def _as_commit(slot: Slot, module: Filled, names: Sequence[str], inside: Git) -> Edited:
+def _as_commit(slot: Slot, module: FilledSubmodule, names: Sequence[str], inside: Git) -> EditedSubmodule:
     """Write only the files that differ, as they were and as they are: what is between the two can be applied elsewhere."""
-    listed = "".join(f"{name}\0" for name in names)
+    listing = "".join(f"{name}\0" for name in names)
     before = [entry for entry in inside.names("ls-files", "-z", "-s") if entry.partition("\t")[2] in {*names}]
     blobs = [entry.split(" ")[1] for entry in before if not entry.startswith(GITLINK)]
     if blobs:
@@ -264,27 +271,27 @@ def _as_commit(slot: Slot, module: Filled, names: Sequence[str], inside: Git) ->
         env = {"GIT_WORK_TREE": str(slot.path / module.path), "GIT_INDEX_FILE": str(Path(folder, "index"))}
         git = slot.git.using(**env).at(slot.path / module.path)
         git("update-index", "-z", "--index-info", stdin="".join(f"{entry}\0" for entry in before))
-        commit = same_commit(git, git("write-tree"), (), f"{shown(module.path)} as it was")
-        git.attempt("update-index", "-z", "--add", "--remove", "--stdin", stdin=listed)
-        commit = same_commit(git, git("write-tree"), (commit,), f"Edits in {shown(module.path)}")
-    return Edited(module.path, tuple(names), commit)
+        commit = reproducible_commit(git, git("write-tree"), (), f"{displayable(module.path)} as it was")
+        git.attempt("update-index", "-z", "--add", "--remove", "--stdin", stdin=listing)
+        commit = reproducible_commit(git, git("write-tree"), (commit,), f"Edits in {displayable(module.path)}")
+    return EditedSubmodule(module.path, tuple(names), commit)
 
 
-def _kept(slot: Slot, edited: Edited, run: str) -> str:
+def _kept(slot: Slot, edited: EditedSubmodule, run: str) -> str:
     """Keep what was edited in a submodule; say so."""
     ref = KEPT.format(run=run, commit=edited.commit)
     if run:
         slot.repository.git("update-ref", ref, edited.commit)
     more = f" and {len(edited.files) - MOST_NAMED} more" if len(edited.files) > MOST_NAMED else ""
-    files = shown(", ".join(edited.files[:MOST_NAMED])) + more
+    files = displayable(", ".join(edited.files[:MOST_NAMED])) + more
     return EDITED.format(
-        path=shown(edited.path), quoted=shlex.quote(edited.path), never=NEVER_LANDS, ref=ref, files=files
+        path=displayable(edited.path), quoted=shlex.quote(edited.path), never=NEVER_LANDS, ref=ref, files=files
     )
 
 
-def _is_harmless(slot: Slot, change: Row) -> bool:
+def _is_harmless(slot: Slot, change: TreeDifference) -> bool:
     """Tell whether a `.gitmodules` could be pushed: no link, no name that leaves git's folder, nothing like an option."""
-    if change.new_mode == GONE:
+    if change.new_mode == NO_MODE:
         return True
     found = slot.git.attempt("config", "-z", "--blob", change.new, "--get-regexp", r"^submodule\.").stdout
     pairs = [entry.partition("\n") for entry in found.split("\0") if entry]
@@ -293,7 +300,7 @@ def _is_harmless(slot: Slot, change: Row) -> bool:
     return change.new_mode != LINK and plain and not any(value.startswith("-") for _, _, value in pairs)
 
 
-def take(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
+def take_snapshot(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
     """Keep the slot's state under `ref`; None if it holds nothing but the commit it was prepared with.
 
     Like `git stash -u`: a commit of all files, whose parents are HEAD and a commit of the index.
@@ -325,7 +332,7 @@ def _agents_own(slot: Slot, identity: Mapping[str, str], ref: str, base: str, ba
     if not own.sound:
         return (base,)
     inside = own.inside.using(**identity)
-    head = head_of(slot.path, slot.path) or base
+    head = head_commit(slot.path, slot.path) or base
     index_tree = _index_tree(slot, inside)
     if index_tree in {None, base_tree}:
         return (head,) if head == base or own.bring(head, base) else (base,)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from unstuck.git.git_command import Git, shown
+from unstuck.git.git_command import Git, displayable
 from unstuck.model.errors import NO_ROOM, BadUsage, CannotWrite
 
 FICLONE = 0x40049409
@@ -23,7 +23,7 @@ NEVER = frozenset({".git", ".unstuck"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedFiles:
     """What stands in the worktree now that git does not carry, and what was left out and why."""
 
     paths: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
+class UntrackedFiles:
     """The `[workspace]` rules of one repository. Called with a worktree, it returns the paths that it placed."""
 
     root: Path
@@ -47,10 +47,10 @@ class Placing:
     def __call__(self, worktree: Path, fresh: bool) -> tuple[str, ...]:  # noqa: ARG002, FBT001 - the workspace calls it so
         return self.place(worktree).paths
 
-    def place(self, worktree: Path) -> Placed:
+    def place(self, worktree: Path) -> PlacedFiles:
         """Place what is missing. What stands in the worktree is never overwritten, so a used one keeps its warm caches."""
         if not self.copy and not self.link and not (self.root / INCLUDE_FILE).is_file():
-            return Placed()
+            return PlacedFiles()
         links = self._matches(self.link)
         copies = [name for name in self._matches(self.copy) + self._included() if not is_within(name, links)]
         wanted = dict.fromkeys(links, True) | dict.fromkeys(_outermost(copies), False)
@@ -59,7 +59,7 @@ class Placing:
         _remove_stages(worktree)
         for name, linked in wanted.items():
             if any(is_within(path, [name]) for path in tracked):
-                notes.append(f"{shown(name)} was not placed: git carries it in this worktree.")
+                notes.append(f"{displayable(name)} was not placed: git carries it in this worktree.")
             elif os.path.lexists(worktree / name):
                 paths.append(name)
             elif note := self._put(name, worktree, linked=linked):
@@ -67,19 +67,19 @@ class Placing:
             else:
                 paths.append(name)
         _remove_stages(worktree)
-        return Placed(paths=tuple(paths), notes=tuple(notes))
+        return PlacedFiles(paths=tuple(paths), notes=tuple(notes))
 
     def _put(self, name: str, worktree: Path, *, linked: bool) -> str | None:
         """Place one thing; return why it was not, if so."""
         source, target = self.root / name, worktree / name
-        for trap in traps(self.root, [name], linked=linked):
-            return shown(f"{trap.message} {trap.suggestion}")
+        for trap in unsafe_copies(self.root, [name], linked=linked):
+            return displayable(f"{trap.message} {trap.suggestion}")
         try:
             if not linked and not _is_copyable(source.lstat().st_mode):
-                return f"{shown(name)} was not placed: it is neither a file nor a folder nor a link."
+                return f"{displayable(name)} was not placed: it is neither a file nor a folder nor a link."
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.parent.resolve().is_relative_to(worktree.resolve()):
-                return f"{shown(name)} was not placed: its folder is a link that leaves the worktree."
+                return f"{displayable(name)} was not placed: its folder is a link that leaves the worktree."
             if linked:
                 target.symlink_to(source)
             else:
@@ -90,10 +90,10 @@ class Placing:
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise CannotWrite(
-                    f"{shown(name)} cannot be copied into {worktree}: {error.strerror}.",
+                    f"{displayable(name)} cannot be copied into {worktree}: {error.strerror}.",
                     hint="Make room, or take it out of `copy` in `[workspace]`.",
                 ) from error
-            return f"{shown(name)} was not placed: {error.strerror} ({shown(str(error.filename))})."
+            return f"{displayable(name)} was not placed: {error.strerror} ({displayable(str(error.filename))})."
         return None
 
     def _matches(self, patterns: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _check(pattern: str) -> None:
     parts = Path(pattern).parts
     if not parts or Path(pattern).is_absolute() or ".." in parts or parts[0] in NEVER or "\0" in pattern:
         raise BadUsage(
-            f"`[workspace]` cannot place {shown(pattern)!r}: it must name something inside the repository that is not git's or ours.",
+            f"`[workspace]` cannot place {displayable(pattern)!r}: it must name something inside the repository that is not git's or ours.",
             hint="In unstuck.toml, write paths as seen from the repository's root, such as `.env` or `packages/*/node_modules`.",
         )
 
@@ -256,7 +256,7 @@ def _raise(error: OSError) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trap:
+class UnsafeCopy:
     """A folder that would make a worktree use the user's checkout instead of itself, and what to do instead."""
 
     name: str
@@ -267,12 +267,12 @@ class Trap:
         return "Make it anew instead, by a `setup` in `[workspace]`: `unstuck init --force` proposes one."
 
 
-def traps(root: Path, names: Sequence[str], *, linked: bool = False) -> tuple[Trap, ...]:
+def unsafe_copies(root: Path, names: Sequence[str], *, linked: bool = False) -> tuple[UnsafeCopy, ...]:
     """List those of the folders that are traps when copied, or when `linked`."""
     return tuple(trap for name in names for trap in (_venv(root, name), _modules(root, name, linked=linked)) if trap)
 
 
-def _venv(root: Path, name: str) -> Trap | None:
+def _venv(root: Path, name: str) -> UnsafeCopy | None:
     """Look for an editable install: it names the user's checkout by its full path, wherever the venv stands."""
     venv = root / name
     if not (venv / "pyvenv.cfg").is_file():
@@ -280,7 +280,7 @@ def _venv(root: Path, name: str) -> Trap | None:
     for packages in (*venv.glob("lib/python*/site-packages"), *venv.glob("Lib/site-packages")):
         for path in sorted(packages.iterdir()):
             if _leads_back(path, root, venv):
-                return Trap(
+                return UnsafeCopy(
                     name=name,
                     message=f"{name} cannot be placed: {path.name} in it installs the project from {root}, so tests would import your checkout.",
                 )
@@ -314,7 +314,7 @@ def _is_editable(direct_url: str, root: Path, venv: Path) -> bool:
         return False
 
 
-def _modules(root: Path, name: str, *, linked: bool) -> Trap | None:
+def _modules(root: Path, name: str, *, linked: bool) -> UnsafeCopy | None:
     """Look for workspace links to the project's own packages. A relative one is right in a copy, wrong through a link."""
     if Path(name).name != "node_modules":
         return None
@@ -323,7 +323,7 @@ def _modules(root: Path, name: str, *, linked: bool) -> Trap | None:
         text = os.readlink(link)  # noqa: PTH115 - as written, not as a path
         goal = Path(os.path.normpath(link.parent / text))
         if any(_leads_out(goal, place, name, full=linked or text.startswith("/")) for place in (root, root.resolve())):
-            return Trap(
+            return UnsafeCopy(
                 name=name,
                 message=f"{name} cannot be placed: {link.relative_to(modules)} in it is a link to {goal}, so code would load your checkout.",
             )

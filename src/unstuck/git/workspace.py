@@ -6,11 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from unstuck.git import contents, staging
-from unstuck.git.git_command import Git, release_abandoned, shown
-from unstuck.git.repository import Identity, Meanwhile, Repository
-from unstuck.git.shared_objects import COMMIT, MOST_ROWS, TIP, Lender
-from unstuck.git.slots import DURABLE, Place, Slot
+from unstuck.git import contents
+from unstuck.git.contents import (
+    AuthoredLine,
+    TreeDifference,
+    line_authors,
+    parse_rows,
+    raw_difference,
+    summarize_changes,
+    tree_files,
+)
+from unstuck.git.git_command import Git, displayable, remove_stale_lock
+from unstuck.git.repository import Identity, Repository, RepositoryChanges
+from unstuck.git.shared_objects import COMMIT_ID, MOST_ROWS, TIP_REF, SharedObjects
+from unstuck.git.slots import DURABLE, PlaceFiles, Slot
+from unstuck.git.staging import take_snapshot, tree_with_paths, write_slot_tree
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.model.landing import Conflict, Landing, Snapshot, Tree, run_branch
@@ -19,7 +29,7 @@ NEW = ""
 """What git calls the old value of a ref that must not exist yet."""
 
 
-def place_nothing(_slot: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
+def place_no_files(_slot: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
     return ()
 
 
@@ -31,12 +41,12 @@ class GitWorkspace:
     identity: Identity
     slots: Path
     """The folder that slots are in: outside of the user's checkout."""
-    lender: Lender
-    meanwhile: Meanwhile
+    shared: SharedObjects
+    repository_changes: RepositoryChanges
     sign: bool = False
     left_out: tuple[str, ...] = ()
     """The plan and its companions, relative to the root: they never land."""
-    place: Place = place_nothing
+    place: PlaceFiles = place_no_files
     _ahead: "dict[int, _Writing]" = field(default_factory=dict)
     """What is written down already, or just now, of sessions that have ended."""
     _written: dict[Landing, str] = field(default_factory=dict)
@@ -44,7 +54,7 @@ class GitWorkspace:
 
     @property
     def repository(self) -> Repository:
-        return self.lender.repository
+        return self.shared.repository
 
     @property
     def branch(self) -> str:
@@ -99,17 +109,17 @@ class GitWorkspace:
         return self._slot(slot).altered_files()
 
     def tree_with_paths(self, base: str, tree: str, paths: Sequence[str]) -> str:
-        return staging.mix(self._git, self.repository.store, base, tree, paths)
+        return tree_with_paths(self._git, self.repository.store, base, tree, paths)
 
     def write_tree(self, slot: int, base: str) -> Tree:
         ahead = self._ahead.get(slot)
         whole = self._slot(slot)
         known = ahead.tree if ahead is not None and ahead.base == base else None
-        return known or staging.write(whole, base, self.left_out, self.run)
+        return known or write_slot_tree(whole, base, self.left_out, self.run)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
-        snapshot = staging.take(self._slot(slot), ref, self.identity.env())
+        snapshot = take_snapshot(self._slot(slot), ref, self.identity.env())
         if snapshot is None:
             return None
         try:
@@ -137,38 +147,38 @@ class GitWorkspace:
         return contents.changes(self._git, self._rows(base, tree))
 
     def summarize_changes(self, base: str, tree: str) -> Changes:
-        _, known = self.lender.rows.get((base, tree), (None, None))
-        return known or contents.listed(contents.difference(self._git, base, tree))
+        _, known = self.shared.rows.get((base, tree), (None, None))
+        return known or summarize_changes(raw_difference(self._git, base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
 
-    def line_authors(self, path: str, commit: str, since: str) -> tuple[contents.Line, ...]:
+    def line_authors(self, path: str, commit: str, since: str) -> tuple[AuthoredLine, ...]:
         """Look only at what landed after the last look: a file that every task changes has a history as long as the plan."""
-        at, known = self.lender.authors.pop(path, (since, ()))
-        lines = known if at == commit else contents.authors(self._git, path, commit, at, known)
-        lines = contents.authors(self._git, path, commit, since) or () if lines is None else lines
-        self.lender.authors[path] = commit, lines
-        for forgotten in list(self.lender.authors)[:-MOST_ROWS]:
-            self.lender.authors.pop(forgotten, None)
+        at, known = self.shared.authors.pop(path, (since, ()))
+        lines = known if at == commit else line_authors(self._git, path, commit, at, known)
+        lines = line_authors(self._git, path, commit, since) or () if lines is None else lines
+        self.shared.authors[path] = commit, lines
+        for forgotten in list(self.shared.authors)[:-MOST_ROWS]:
+            self.shared.authors.pop(forgotten, None)
         return tuple(line for line in lines if line[0])
 
     def tree_of(self, commit: str) -> str:
-        known = self.lender.trees
+        known = self.shared.trees
         tree = known.get(commit) or self._resolve(commit + "^{tree}")
         if tree is None:
             raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
-        if commit != tree and COMMIT.fullmatch(commit):  # a name may stand for another one later
+        if commit != tree and COMMIT_ID.fullmatch(commit):  # a name may stand for another one later
             known[commit] = tree
         return tree
 
     def tree_files(self, tree: str) -> tuple[str, ...]:
-        return contents.files(self._git, tree)
+        return tree_files(self._git, tree)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         merged = merge_trees(self._git, tip, self._written.pop(landing, "") or self._commit(landing))
         if isinstance(merged, str):
-            self.lender.merged[merged] = landing.tree
+            self.shared.merged[merged] = landing.tree
         return merged
 
     def land(self, landing: Landing) -> str | None:
@@ -179,7 +189,7 @@ class GitWorkspace:
             commit = self._commit(landing, sign=self.sign)
             failed = self._set_ref(self.branch, commit, landing.base, tree=landing.tree)
             if failed is None:
-                self.lender.trees[commit] = landing.tree
+                self.shared.trees[commit] = landing.tree
                 return commit
             tip = self._resolve(self.branch)
             if tip == landing.base:
@@ -219,19 +229,19 @@ class GitWorkspace:
             )
 
     def note_repository_state(self) -> None:
-        self.meanwhile.begin()
+        self.repository_changes.begin()
 
     def finish_session(self, slot: int, base: str) -> tuple[str, ...]:
         """Write down what the session made, beside looking at what changed meanwhile: one needs nothing of the other."""
         self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out, self.run)
-        return self.meanwhile.told()
+        return self.repository_changes.since_last_look()
 
     @property
     def _git(self) -> Git:
         return Git(self.repository.root, env=self.identity.env(), settings=DURABLE)
 
     def _folder(self, slot: int) -> Slot:
-        return Slot(lender=self.lender, folder=self.slots, number=slot)
+        return Slot(shared=self.shared, folder=self.slots, number=slot)
 
     def _slot(self, slot: int) -> Slot:
         """Return a slot for which nobody else runs git."""
@@ -239,9 +249,9 @@ class GitWorkspace:
             writing.join()
         return self._folder(slot)
 
-    def _rows(self, base: str, tree: str) -> tuple[contents.Row, ...]:
-        known, _ = self.lender.rows.get((base, tree), (None, None))
-        return tuple(contents.rows(contents.difference(self._git, base, tree))) if known is None else known
+    def _rows(self, base: str, tree: str) -> tuple[TreeDifference, ...]:
+        known, _ = self.shared.rows.get((base, tree), (None, None))
+        return tuple(parse_rows(raw_difference(self._git, base, tree))) if known is None else known
 
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"
@@ -252,7 +262,7 @@ class GitWorkspace:
             commit = (self.repository.common_dir / self.branch).read_text("ascii").strip()
         except (OSError, ValueError):
             return None
-        return commit if COMMIT.fullmatch(commit) else None
+        return commit if COMMIT_ID.fullmatch(commit) else None
 
     def _resolve(self, name: str) -> str | None:
         return self._git.resolve(name)[0]
@@ -289,17 +299,17 @@ class GitWorkspace:
         """Compare-and-swap a ref; return git's reason if it did not happen. Slots can stand on a landed tree at once."""
         lock = self.repository.common_dir / f"{ref}.lock"
         if tree:
-            lines = f"update {ref} {new} {old}\nupdate {TIP} {new}\n"
+            lines = f"update {ref} {new} {old}\nupdate {TIP_REF} {new}\n"
             both = self._git.attempt("update-ref", "--stdin", stdin=lines)
             if both.returncode == 0:
-                self.lender.landed(new, old, tree)
+                self.shared.landed(new, old, tree)
                 return None
             if ref in both.stderr and not lock.exists():
-                return shown(both.stderr.strip())
+                return displayable(both.stderr.strip())
         done = self._git.attempt("update-ref", ref, new, old)
-        if done.returncode != 0 and lock.exists() and release_abandoned(lock):
+        if done.returncode != 0 and lock.exists() and remove_stale_lock(lock):
             done = self._git.attempt("update-ref", ref, new, old)
-        return None if done.returncode == 0 else shown(done.stderr.strip())
+        return None if done.returncode == 0 else displayable(done.stderr.strip())
 
 
 class _Writing(Thread):
@@ -313,7 +323,7 @@ class _Writing(Thread):
 
     def run(self) -> None:
         with suppress(UnstuckError, OSError):  # whoever needs it tries again, and tells why
-            self.tree = staging.write(self._slot, self.base, self._left_out, self._run)
+            self.tree = write_slot_tree(self._slot, self.base, self._left_out, self._run)
 
 
 def make_commit(
@@ -330,7 +340,7 @@ def merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
     done = git.attempt("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", ours, theirs)
     if done.returncode not in {0, 1}:
         raise GitFailed(
-            f"git cannot merge {theirs} onto {ours}: {shown(done.stderr.strip())}",
+            f"git cannot merge {theirs} onto {ours}: {displayable(done.stderr.strip())}",
             hint="See what is wrong with `unstuck doctor`.",
         )
     tree, *files = done.stdout.split("\0")

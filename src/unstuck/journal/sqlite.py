@@ -14,7 +14,15 @@ from typing import Any, get_args
 
 from unstuck.model.errors import CannotWrite, JournalDamaged, Owned, OwnershipLost, UnstuckError
 from unstuck.model.event import Entry, Event, Request, Verb, decode, encode
-from unstuck.process.caller import Attended, Owner, birth, host, now, unattended, vouching
+from unstuck.process.caller import (
+    Owner,
+    RequestProof,
+    hold_request_proof,
+    machine_and_boot,
+    now,
+    process_start,
+    proof_problem,
+)
 from unstuck.shipped import shipped
 
 VERSION = 3
@@ -111,7 +119,7 @@ class SqliteJournal:
             self._token, self._run = uuid.uuid4().hex, run
             self._connection.execute(
                 "INSERT OR REPLACE INTO claim VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
-                (run, os.getpid(), birth(os.getpid()) or "", host(), self._token, at, at),
+                (run, os.getpid(), process_start(os.getpid()) or "", machine_and_boot(), self._token, at, at),
             )
         return before
 
@@ -141,9 +149,9 @@ class SqliteJournal:
             if done.rowcount != 1:
                 raise self._lost()
 
-    def attended(self) -> AbstractContextManager[Attended]:
+    def attended(self) -> AbstractContextManager[RequestProof]:
         """Stand by a request in a way that no row can be forged to look like."""
-        return vouching(asking(self.path))
+        return hold_request_proof(asking(self.path))
 
     def leave(self, run: str, request: Request) -> int:
         """Leave a request for whoever owns the run, now or later; return its number."""
@@ -164,7 +172,7 @@ class SqliteJournal:
 
     def _seen(self, request: Request) -> Request:
         if request.id not in self._doubts:
-            self._doubts[request.id] = unattended(asking(self.path), request.pid, request.token)
+            self._doubts[request.id] = proof_problem(asking(self.path), request.pid, request.token)
         return replace(request, doubt=self._doubts[request.id])
 
     def _open(self) -> sqlite3.Connection:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from unstuck.model.event import Entry, Event, Request
-from unstuck.process.caller import Attended, Owner
+from unstuck.process.caller import Owner, RequestProof
 
 
 class Journal(Protocol):
@@ -34,7 +34,7 @@ class Store(Journal, Protocol):
 
     def release(self) -> None: ...
 
-    def attended(self) -> AbstractContextManager[Attended]:
+    def attended(self) -> AbstractContextManager[RequestProof]:
         """Stand by a request that is left meanwhile, so that its supervisor can see whose it is."""
 
     def leave(self, run: str, request: Request) -> int:

@@ -45,7 +45,7 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyHome:
+class AlreadyMerged:
     """The user's branch has everything."""
 
     commit: str
@@ -75,4 +75,4 @@ class NotPossible:
     files: tuple[str, ...] = ()
 
 
-WayHome = AlreadyHome | FastForward | Merge | NotPossible
+MergePlan = AlreadyMerged | FastForward | Merge | NotPossible

@@ -20,7 +20,7 @@ from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
-from unstuck.process.atomic_files import LARGEST, load, rewrite
+from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes
 from unstuck.toolchain.shell import BUILTINS, Runnable
 
 _PART = re.compile(r"\bPart[ \t]+(\d{1,3})[ \t]+of[ \t]+(\d{1,3})\b", re.IGNORECASE)
@@ -54,7 +54,7 @@ def open_plan(
     in_folder = os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises on odd names
     file = _in_folder(path) if in_folder else path
     _require_file(file, path)
-    content = load(file)
+    content = read_plan_bytes(file)
     seen = format or _detect(content, file)
     if seen not in SUPPORTED:
         readable = ", ".join(SUPPORTED)
@@ -131,15 +131,17 @@ class OpenPlan:
         self._lock = threading.Lock()  # a task's thread inserts while the main thread marks
 
     def read(self) -> Plan:
-        contents = {part: load(part) for part in self._parts if part.is_file()}
+        contents = {part: read_plan_bytes(part) for part in self._parts if part.is_file()}
         path, hint = str(self.path), "Name the plan itself, or split it."
-        large = [part for part, content in contents.items() if len(content) > LARGEST]
+        large = [part for part, content in contents.items() if len(content) > MAX_PLAN_BYTES]
         problems = [
             Problem(message=f"The plan's file {part.name} is missing.", hint="Put it back.")
             for part in self._parts
             if part not in contents
         ]
-        problems += [Problem(message=f"{part} is larger than {LARGEST // 1_000_000} MB.", hint=hint) for part in large]
+        problems += [
+            Problem(message=f"{part} is larger than {MAX_PLAN_BYTES // 1_000_000} MB.", hint=hint) for part in large
+        ]
         if large or not contents:
             return Plan(path=path, format=self.format, tasks=(), problems=tuple(problems))
         texts = [
@@ -244,7 +246,7 @@ class OpenPlan:
 
 
 def _edit(part: Path, change: Callable[[str], str]) -> bool:
-    return rewrite(part, lambda content: tasks_md.encode(change(tasks_md.decode(content))))
+    return change_file(part, lambda content: tasks_md.encode(change(tasks_md.decode(content))))
 
 
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
@@ -288,7 +290,7 @@ def _detect(content: bytes, file: Path) -> str:
         return dialects.SPEC_KIT.format
     if dialects.is_checklist(text, named=_FIX_PLAN.search(file.name) is not None):
         return dialects.CHECKLIST.format
-    if file.name == "tasks.md" or "\0" in text or len(content) > LARGEST or _CHECKBOX.search(text):
+    if file.name == "tasks.md" or "\0" in text or len(content) > MAX_PLAN_BYTES or _CHECKBOX.search(text):
         return tasks_md.FORMAT
     if not text.strip():
         return "empty"

@@ -9,28 +9,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.git.repository import DRAFT
+from unstuck.git.repository import DRAFT_PREFIX
 from unstuck.model.errors import BadUsage, CannotWrite, unwritable
 from unstuck.model.text import visible
 
-LARGEST = 50_000_000
+MAX_PLAN_BYTES = 50_000_000
 
 _TRIES = 50
 _READ_WRITE = 0o666
 
 
-def load(path: Path) -> bytes:
+def read_plan_bytes(path: Path) -> bytes:
     """Read a file, at most one byte more than we accept."""
     try:
         with path.open("rb") as file:
-            return file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
+            return file.read(min(os.fstat(file.fileno()).st_size, MAX_PLAN_BYTES) + 1)
     except OSError as error:
         raise BadUsage(
             f"Cannot read the plan {path}: {error.strerror or error}.", hint="Put it back or make it readable."
         ) from error
 
 
-def rewrite(path: Path, change: Callable[[bytes], bytes], *, create: bool = False) -> bool:
+def change_file(path: Path, change: Callable[[bytes], bytes], *, create: bool = False) -> bool:
     """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
 
     A file that is not there is an error, unless it may be made: then it counts as empty.
@@ -88,7 +88,7 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
     """Put `after` in the place of `before`, None for no file; False if there is something else by now."""
     now = _refuse_read_only(target) if before is not None else None
     _remove_old_drafts(target.parent)
-    handle, name = tempfile.mkstemp(prefix=f"{DRAFT}{os.getpid()}-", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f"{DRAFT_PREFIX}{os.getpid()}-", dir=target.parent)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -111,11 +111,11 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 def _remove_old_drafts(folder: Path) -> None:
     """Remove what a supervisor that was killed while writing left behind."""
-    from unstuck.process.caller import birth  # noqa: PLC0415  # who only reads a plan needs none of it
+    from unstuck.process.caller import process_start  # noqa: PLC0415  # who only reads a plan needs none of it
 
-    for draft in folder.glob(f"{DRAFT}*-*"):
-        owner = draft.name.removeprefix(DRAFT).partition("-")[0]
-        if owner.isdigit() and birth(int(owner)) is None:
+    for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
+        owner = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
+        if owner.isdigit() and process_start(int(owner)) is None:
             draft.unlink(missing_ok=True)
 
 
@@ -131,7 +131,7 @@ class DiskFiles:
     """The `OwnFiles` port on the disk."""
 
     def put(self, path: Path, text: str) -> None:
-        put(path, text)
+        write_atomically(path, text)
 
     def append(self, path: Path, text: str) -> None:
         try:
@@ -148,7 +148,7 @@ class DiskFiles:
             return None
 
 
-def put(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Replace a file atomically: a reader sees the old text or the new one, never half of it."""
     part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
@@ -161,7 +161,7 @@ def put(path: Path, text: str) -> None:
         raise unwritable(path, error) from error
 
 
-def sweep(*homes: Path) -> None:
+def remove_unfinished_writes(*homes: Path) -> None:
     """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
     for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
         part.unlink(missing_ok=True)

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-STARTS_SHIM = "import shim; shim.start()"
+SHIM_START = "import shim; shim.start()"
 """How the command line of every shim ends; nobody below a shim can change it."""
-MARK = "UNSTUCK_PROCESS"
+COMMAND_VARIABLE = "UNSTUCK_PROCESS"
 """Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
-SHIM_MARK = "UNSTUCK_SHIM"
-RUN, TASK = "UNSTUCK_RUN", "UNSTUCK_TASK"
+SHIM_VARIABLE = "UNSTUCK_SHIM"
+RUN_VARIABLE, TASK_VARIABLE = "UNSTUCK_RUN", "UNSTUCK_TASK"
 TOKEN = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class CallingSession:
     """The session, or the check, that a process belongs to."""
 
     run: str = ""
@@ -31,7 +31,7 @@ class Inside:
         return f"{task}run {self.run}" if self.run else "a command of ours"
 
 
-def inside() -> Inside | None:
+def calling_session() -> CallingSession | None:
     """Return what this process was started by; None if none of our shims is above it. The nearest one counts.
 
     A sandbox has process numbers of its own and hides the shim; there the first process carries our mark.
@@ -39,13 +39,17 @@ def inside() -> Inside | None:
     above = tuple(ancestors())
     shim = next((pid for pid in above if _is_shim(pid)), None)
     if shim is None:
-        shim = next((pid for pid in above if MARK in _environment(pid)), None)
+        shim = next((pid for pid in above if COMMAND_VARIABLE in _environment(pid)), None)
     marks = _environment(shim) if shim is not None else os.environ
-    return Inside(run=marks.get(RUN, ""), task=marks.get(TASK, "")) if shim is not None or marks.get(RUN) else None
+    return (
+        CallingSession(run=marks.get(RUN_VARIABLE, ""), task=marks.get(TASK_VARIABLE, ""))
+        if shim is not None or marks.get(RUN_VARIABLE)
+        else None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attended:
+class RequestProof:
     """That somebody stands by a word: what the one who is asked knows it by, and whether that one has looked."""
 
     token: str = ""
@@ -54,19 +58,19 @@ class Attended:
 
 
 @contextmanager
-def vouching(folder: Path) -> Iterator[Attended]:
+def hold_request_proof(folder: Path) -> Iterator[RequestProof]:
     """Stand by a word: hold a file open that is named like nothing else; whoever is asked takes it away when it has looked."""
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex
     path = folder / token
     try:
         with path.open("x"):
-            yield Attended(token=token, looked=lambda: not path.exists())
+            yield RequestProof(token=token, looked=lambda: not path.exists())
     finally:
         path.unlink(missing_ok=True)
 
 
-def unattended(folder: Path, pid: int, token: str) -> str:
+def proof_problem(folder: Path, pid: int, token: str) -> str:
     """Say why nobody outside of our sessions stands by a word; empty if somebody does, or where that cannot be seen.
 
     A row can be forged; that another process holds a file open, and what it was started by, cannot.
@@ -91,10 +95,10 @@ def ancestors(pid: int | None = None) -> Iterator[int]:
     pid = os.getpid() if pid is None else pid
     while pid > 0:
         yield pid
-        pid = int(stat(pid)[1] or 0)
+        pid = int(process_stat(pid)[1] or 0)
 
 
-def stat(pid: int) -> tuple[str, str, str]:
+def process_stat(pid: int) -> tuple[str, str, str]:
     """Return the process's state, parent and start time; empty texts if there is none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -108,7 +112,7 @@ def _is_shim(pid: int) -> bool:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return any(argument.endswith(STARTS_SHIM.encode()) for argument in arguments)
+    return any(argument.endswith(SHIM_START.encode()) for argument in arguments)
 
 
 def _environment(pid: int) -> dict[str, str]:
@@ -118,7 +122,7 @@ def _environment(pid: int) -> dict[str, str]:
     except OSError:
         return {}
     pairs = (os.fsdecode(entry).partition("=") for entry in entries)
-    return {name: value for name, _, value in pairs if name in (MARK, RUN, TASK)}
+    return {name: value for name, _, value in pairs if name in (COMMAND_VARIABLE, RUN_VARIABLE, TASK_VARIABLE)}
 
 
 STALE_SECONDS = 120.0
@@ -140,12 +144,12 @@ class Owner:
 
     def alive(self, now: float) -> bool:
         """Whether this owner still works."""
-        if self.host != host():
+        if self.host != machine_and_boot():
             return now - self.heartbeat < STALE_SECONDS
-        return birth(self.pid) == self.started
+        return process_start(self.pid) == self.started
 
 
-def host() -> str:
+def machine_and_boot() -> str:
     """Name this machine and its boot, so that pids from before a reboot mean nothing."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -154,7 +158,7 @@ def host() -> str:
     return f"{os.uname().nodename}/{boot}"
 
 
-def whoami() -> str:
+def user_name() -> str:
     """Name the user of this process."""
     import getpass  # noqa: PLC0415  # most commands never ask
 
@@ -164,9 +168,9 @@ def whoami() -> str:
         return str(os.geteuid())
 
 
-def birth(pid: int) -> str | None:
+def process_start(pid: int) -> str | None:
     """Say when a process started; None if there is none, or only its zombie."""
-    state, _, started = stat(pid)
+    state, _, started = process_stat(pid)
     if not state:
         return _birth_without_proc(pid)
     return None if state in "ZX" else started

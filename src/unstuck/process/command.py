@@ -70,5 +70,5 @@ class Processes(Protocol):
     def end_leftovers(self, marker: str, but: str = "") -> int:
         """End every process whose environment holds `marker` (``NAME=value``) and not `but`; return how many there were."""
 
-    def strangers(self, folder: Path, since: float) -> tuple[str, ...]:
+    def unrelated_processes(self, folder: Path, since: float) -> tuple[str, ...]:
         """Say which processes work in the folder since then that are none of ours, as sentences."""

@@ -14,14 +14,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from unstuck.process.caller import SHIM_MARK, ancestors, now, stat
+from unstuck.process.caller import SHIM_VARIABLE, ancestors, now, process_stat
 
 SHIM_HEAD_START = 3.0
 """Seconds for a shim to end its family itself: it also knows those that wiped their environment."""
 GIVE_UP = 10.0
 TICK = 0.01
 PR_SET_CHILD_SUBREAPER = 36
-SHIMS: set[int] = set()
+RUNNING_SHIMS: set[int] = set()
 """The shims that this process has started and not yet seen the end of."""
 
 
@@ -36,23 +36,25 @@ def end_leftovers(marker: str, but: str = "") -> int:
             if pid in spared or (but and os.fsencode(but) in environment):
                 continue
             found = True
-            shim = f"{SHIM_MARK}=1".encode() in environment
+            shim = f"{SHIM_VARIABLE}=1".encode() in environment
             if shim and time.monotonic() < began + SHIM_HEAD_START:
                 continue
             if shim:
-                end_below(pid)
+                end_descendants(pid)
             else:
-                ended.add((pid, stat(pid)[2]))
+                ended.add((pid, process_stat(pid)[2]))
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        if not found and not any(stat(pid)[2] == start and stat(pid)[0] not in "ZX" for pid, start in ended):
+        if not found and not any(
+            process_stat(pid)[2] == start and process_stat(pid)[0] not in "ZX" for pid, start in ended
+        ):
             return len(ended)
         if time.monotonic() > began + GIVE_UP:
             return len(ended)  # stuck in the kernel: they end as soon as it lets them
         time.sleep(TICK)
 
 
-def end_below(top: int) -> None:
+def end_descendants(top: int) -> None:
     """Kill every descendant of a process; all are stopped first, so that none can start another."""
     _end(lambda: _descendants({top}))
 
@@ -65,7 +67,7 @@ def end_orphans(spared: Collection[int]) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
-def children() -> frozenset[int]:
+def child_processes() -> frozenset[int]:
     """Return the processes that are directly below this one."""
     listed: list[bytes] = []
     with suppress(OSError):
@@ -75,7 +77,7 @@ def children() -> frozenset[int]:
     if listed:
         return frozenset(int(pid) for one in listed for pid in one.split())
     own = str(os.getpid())
-    return frozenset(pid for pid in _numbers() if stat(pid)[1] == own)
+    return frozenset(pid for pid in _numbers() if process_stat(pid)[1] == own)
 
 
 @cache
@@ -85,7 +87,7 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def strangers(folder: Path, since: float) -> tuple[str, ...]:
+def unrelated_processes(folder: Path, since: float) -> tuple[str, ...]:
     """Say which processes work in a folder, began since then, and are not below us: a daemon was asked to start them."""
     try:
         uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
@@ -96,7 +98,7 @@ def strangers(folder: Path, since: float) -> tuple[str, ...]:
     ours = {os.getpid(), *_descendants({os.getpid()})} if inside else set[int]()
     told = []
     for pid in inside:
-        state, _, started = stat(pid)
+        state, _, started = process_stat(pid)
         recent = state not in ("", "Z", "X") and uptime - int(started) / os.sysconf("SC_CLK_TCK") <= longest
         if recent and pid not in ours:
             told.append(
@@ -122,10 +124,10 @@ def _orphans(spared: Collection[int]) -> set[int]:
 
 
 def _children(spared: Collection[int]) -> Iterator[tuple[int, str]]:
-    for pid in children():
+    for pid in child_processes():
         with suppress(ProcessLookupError):
-            if pid not in spared and pid not in SHIMS and os.getsid(pid) != os.getsid(0):
-                yield pid, stat(pid)[0]
+            if pid not in spared and pid not in RUNNING_SHIMS and os.getsid(pid) != os.getsid(0):
+                yield pid, process_stat(pid)[0]
 
 
 def _descendants(tops: Collection[int]) -> set[int]:
@@ -133,7 +135,7 @@ def _descendants(tops: Collection[int]) -> set[int]:
     below: dict[int, list[int]] = {}
     living = set()
     for pid in _numbers():
-        state, parent, _ = stat(pid)
+        state, parent, _ = process_stat(pid)
         if state:
             below.setdefault(int(parent), []).append(pid)
         if state not in ("", "Z", "X"):

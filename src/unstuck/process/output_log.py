@@ -15,25 +15,25 @@ TAIL = 8 * MEGABYTE
 """Of the rest, the last part is kept in memory and written when the process has ended."""
 LEAD = 128 * 1024
 """Kept before the tail and then cut away, so that a secret which begins in it is known as one."""
-LONGEST_LINE = 64 * 1024
+MAX_LINE_CHARS = 64 * 1024
 OVERLAP = 8 * 1024
 """Held back when a longer line is cut, so that a secret at the cut is seen whole."""
 RECENT = 32 * 1024
-SHORT_TAIL = 8 * 1024
+TAIL_CHARS = 8 * 1024
 SHORT_LINE = 500
 
 
-class Spool:
+class OutputLog:
     """One session's output. Streams are kept apart until a line is whole; memory stays bounded."""
 
     def __init__(
         self, log: Path, redactor: Redactor, *, transcript: Path | None = None, head: int = HEAD, tail: int = TAIL
     ) -> None:
-        self._apart: dict[str, Spool] = {}
+        self._apart: dict[str, OutputLog] = {}
         """A spool of its own for each stream, where somebody will read them apart."""
         if transcript is not None:
             aside = transcript.with_name(f"{transcript.name}.err")
-            self._apart = {"stdout": Spool(transcript, redactor), "stderr": Spool(aside, redactor)}
+            self._apart = {"stdout": OutputLog(transcript, redactor), "stderr": OutputLog(aside, redactor)}
         self.size = 0
         """Bytes received, whether they were kept or not."""
         self.error: OSError | None = None
@@ -78,7 +78,7 @@ class Spool:
     @property
     def tail(self) -> str:
         """The last few kilobytes of complete lines, redacted. Zero bytes are replaced: few stores take them."""
-        return self._redactor.text(self._recent)[-SHORT_TAIL:].replace("\0", "\N{REPLACEMENT CHARACTER}")
+        return self._redactor.text(self._recent)[-TAIL_CHARS:].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     @property
     def last_line(self) -> str:
@@ -93,14 +93,14 @@ class Spool:
 
     def _take(self, lines: "_Lines", text: str) -> None:
         at = text.rfind("\n") + 1
-        long = len(text) - at > LONGEST_LINE
+        long = len(text) - at > MAX_LINE_CHARS
         if long:
             at = len(text) - OVERLAP
         if at == 0:
             lines.pending = text
         elif self._head > 0 or long:
             front, lines.pending = self._redactor.split(text, at)
-            if not front and len(text) > LONGEST_LINE:
+            if not front and len(text) > MAX_LINE_CHARS:
                 front, lines.pending = self._redactor.text(text), ""  # no secret is that long
             self._keep(front)
         else:

@@ -17,16 +17,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unstuck.git.git_command import INHERITED
+from unstuck.git.git_command import GIT_VARIABLES
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended, Ending
-from unstuck.process.caller import MARK, RUN, SHIM_MARK, STARTS_SHIM, TASK, stat
+from unstuck.process.caller import (
+    COMMAND_VARIABLE,
+    RUN_VARIABLE,
+    SHIM_START,
+    SHIM_VARIABLE,
+    TASK_VARIABLE,
+    process_stat,
+)
 from unstuck.process.command import Command, Dialogue, Stop
-from unstuck.process.leftovers import SHIMS, adopt_orphans, children, end_below, end_leftovers, end_orphans, strangers
-from unstuck.process.output_log import Spool
+from unstuck.process.leftovers import (
+    RUNNING_SHIMS,
+    adopt_orphans,
+    child_processes,
+    end_descendants,
+    end_leftovers,
+    end_orphans,
+    unrelated_processes,
+)
+from unstuck.process.output_log import OutputLog
 from unstuck.redaction.redactor import Redactor, redactor
 
-SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {STARTS_SHIM}"
+SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {SHIM_START}"
 """Starts our shim in a Python that knows nothing else of ours."""
 
 POLL = 0.2
@@ -70,7 +85,7 @@ class LocalProcesses:
             session = _Session(command, self.grace, waiting or _Shim(command.env))
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
-        with Spool(command.log, redact, transcript=command.transcript) as spool:
+        with OutputLog(command.log, redact, transcript=command.transcript) as spool:
             watch = _Watch(limits=command.limits, stop=stop, began=began)
             stays = False
             try:
@@ -116,7 +131,7 @@ class LocalProcesses:
                 shim.dismiss()
 
     end_leftovers = staticmethod(end_leftovers)
-    strangers = staticmethod(strangers)
+    unrelated_processes = staticmethod(unrelated_processes)
 
 
 class _Shim:
@@ -140,11 +155,11 @@ class _Shim:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd="/",
-                env={**os.environ, **marks, SHIM_MARK: "1"},
+                env={**os.environ, **marks, SHIM_VARIABLE: "1"},
                 pass_fds=(control, report),
                 start_new_session=True,
             )
-            SHIMS.add(self.process.pid)
+            RUNNING_SHIMS.add(self.process.pid)
             self._register(ours)
             self.ours = ours.pop_all()
 
@@ -153,7 +168,7 @@ class _Shim:
         self.ours.close()
         self.process.kill()
         self.process.wait()
-        SHIMS.discard(self.process.pid)
+        RUNNING_SHIMS.discard(self.process.pid)
 
     def _register(self, stack: ExitStack) -> None:
         assert self.process.stdout is not None
@@ -192,12 +207,12 @@ class _Session:
     def __init__(self, command: Command, grace: float, shim: _Shim) -> None:
         self.stays = False
         self._stops, self._next_look = 0, 0.0
-        self._before = children()
+        self._before = child_processes()
         self._shim, self._ours, self._open, self._talk = shim.process, shim.ours, shim.open, shim.talk
         self._talk.begin(command.dialogue, command.stdin)
         self._control, self._report = shim.control, shim.report
         identity = uuid.uuid4().hex
-        self._marker = f"{MARK}={identity}"
+        self._marker = f"{COMMAND_VARIABLE}={identity}"
         self._said = b""
         try:
             job = _job(command, grace, identity)
@@ -207,7 +222,7 @@ class _Session:
         with suppress(BrokenPipeError):  # the shim was killed: its missing report tells
             _write_all(self._control, job)
 
-    def follow(self, spool: Spool, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
+    def follow(self, spool: OutputLog, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
         """Read until the shim has reported the end, or a limit has passed; return that limit."""
         next_look, shown = 0.0, 0
         while self._report in self._open.get_map() and self._answers():
@@ -223,7 +238,7 @@ class _Session:
                     seen(line)
         return None
 
-    def end(self, spool: Spool) -> dict[str, Any]:
+    def end(self, spool: OutputLog) -> dict[str, Any]:
         """Wait until everything is gone and read what is left; return the shim's report."""
         with self._ours:
             self._ask_to_stop()
@@ -245,7 +260,7 @@ class _Session:
                 self._read(spool, POLL)
         return report
 
-    def stay(self, spool: Spool) -> dict[str, Any] | None:
+    def stay(self, spool: OutputLog) -> dict[str, Any] | None:
         """Leave what the command started to its shim, which ends it when told, or when we die; return the report.
 
         None if the shim is dead. What they go on to print is read, so that nobody waits for us, and forgotten.
@@ -282,7 +297,7 @@ class _Session:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + POLL
-            if stat(self._shim.pid)[0] in ("T", "t"):
+            if process_stat(self._shim.pid)[0] in ("T", "t"):
                 self._stops += 1
                 self._shim.send_signal(signal.SIGCONT)
         return self._stops <= MOST_STOPS
@@ -290,10 +305,10 @@ class _Session:
     def _buried(self, *, kill: bool) -> int:
         """Wait for the shim's end; where it does not come, end all that is below it, and then the shim, from outside."""
         if kill:
-            end_below(self._shim.pid)
+            end_descendants(self._shim.pid)
             self._shim.kill()
         code = self._shim.wait()
-        SHIMS.discard(self._shim.pid)
+        RUNNING_SHIMS.discard(self._shim.pid)
         return code
 
     def _forget(self) -> None:
@@ -302,7 +317,7 @@ class _Session:
                 if not os.read(key.fd, CHUNK):
                     self._open.unregister(key.fd)
 
-    def _read(self, spool: Spool, seconds: float) -> bool:
+    def _read(self, spool: OutputLog, seconds: float) -> bool:
         """Take what there is within `seconds`; return whether the command printed anything."""
         printed = False
         for key, events in self._open.select(seconds):
@@ -356,14 +371,14 @@ class _Watch:
 
 
 def _place(env: Mapping[str, str]) -> tuple[str, str]:
-    return env.get(RUN, ""), env.get(TASK, "")
+    return env.get(RUN_VARIABLE, ""), env.get(TASK_VARIABLE, "")
 
 
 def _job(command: Command, grace: float, identity: str) -> bytes:
     """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
-    environment = {name: value for name, value in os.environ.items() if name not in INHERITED}
-    environment |= {**command.env, MARK: identity}
-    environment.pop(SHIM_MARK, None)
+    environment = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    environment |= {**command.env, COMMAND_VARIABLE: identity}
+    environment.pop(SHIM_VARIABLE, None)
     fed = bool(command.stdin or command.dialogue)
     fields = [
         " ".join([str(grace), *(["lasting"] if command.lasting else []), *(["fed"] if fed else [])]),

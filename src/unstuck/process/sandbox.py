@@ -23,7 +23,7 @@ STILL_THERE = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager",
 
 
 @cache
-def trouble() -> str:
+def sandbox_problem() -> str:
     """Say why there is no sandbox on this machine; empty if there is one."""
     program = shutil.which(PROGRAM)
     if program is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from unstuck.redaction import secret_patterns
+from unstuck.redaction.secret_patterns import is_credible_secret, name_pattern, secret_weight
 from unstuck.shipped import shipped_table
 
 REDACTED = "[redacted]"
@@ -120,14 +121,14 @@ def _secrets(name: str, value: str) -> Iterator[str]:
     """Yield what is secret of a variable: its value, or the password in it."""
     if len(value) < SHORTEST_SECRET or value.lower() in shipped_table("secrets")["common"]:
         return
-    weight, data = secret_patterns.weigh(name.lower().encode(errors="replace")), value.encode(errors="replace")
-    named = weight == "strong" and secret_patterns.credible(data, strong=True, quoted=True)
-    made_up = weight == "weak" and (secret_patterns.credible(data, strong=False, quoted=True) or _is_webhook(data))
+    weight, data = secret_weight(name.lower().encode(errors="replace")), value.encode(errors="replace")
+    named = weight == "strong" and is_credible_secret(data, strong=True, quoted=True)
+    made_up = weight == "weak" and (is_credible_secret(data, strong=False, quoted=True) or _is_webhook(data))
     if name.upper().endswith(SECRET_NAMES) or named or made_up or "PRIVATE KEY-----" in value:
         yield value
     elif match := ADDRESS.match(value):
         yield match[1]
-    elif not secret_patterns.sign("plain").search(name.encode(errors="replace")) and _made_up(data):
+    elif not name_pattern("plain").search(name.encode(errors="replace")) and _made_up(data):
         yield value
 
 
@@ -138,7 +139,7 @@ def _is_webhook(data: bytes) -> bool:
 
 def _made_up(data: bytes) -> bool:
     """Tell what only a machine can have made from paths, versions, lists and the names of commits."""
-    long = len(data) >= SHORTEST_RANDOM and secret_patterns.credible(data, strong=False, quoted=True)
+    long = len(data) >= SHORTEST_RANDOM and is_credible_secret(data, strong=False, quoted=True)
     return long and not re.fullmatch(rb"[0-9a-f-]+|[\w.+-]*[:;,@/ ].*|[\w.]+=.*|(?:[a-z]+|[A-Z]+|\d+|[._-])+", data)
 
 

@@ -66,7 +66,7 @@ def shape_spans(data: bytes) -> Iterator[Span]:
     for prefix in _broken():
         start = data.find(prefix)
         while start >= 0:
-            token = _token(data, start) if sign("word_begins").search(data, max(0, start - 6), start) else None
+            token = _token(data, start) if name_pattern("word_begins").search(data, max(0, start - 6), start) else None
             if token:
                 yield token
             start = data.find(prefix, token[1] if token else start + len(prefix))
@@ -123,13 +123,13 @@ def _long_word(data: bytes, start: int, end: int) -> Span | None:
 def _from(data: bytes, start: int, end: int) -> Span | None:
     """Return the token that begins here, or behind what stands before a word and is none of it."""
     before = data[start - 1 : start]
-    lead = sign("lead").match(data, start, end) if before and before in LEADS else None
+    lead = name_pattern("lead").match(data, start, end) if before and before in LEADS else None
     return (_token(data, lead.end()) if lead else None) or _token(data, start)
 
 
 def _dotted(data: bytes, end: int) -> Iterator[bytes]:
     """Yield the words before a dot, the most of them first: some prefixes have dots."""
-    match = sign("dotted").search(data, max(0, end - LONGEST_PREFIX), end)
+    match = name_pattern("dotted").search(data, max(0, end - LONGEST_PREFIX), end)
     words = match.group() if match else b""
     while words:
         yield words
@@ -148,8 +148,8 @@ def _token(data: bytes, start: int) -> Span | None:
 
 def _is_digest(data: bytes, start: int) -> bool:
     """Tell the name of an object in git, or the sum of a file, however it begins: a lock file holds thousands of them."""
-    return bool(sign("digest").match(data, start)) or bool(
-        sign("sums").search(data, max(0, start - LONGEST_SUM), start)
+    return bool(name_pattern("digest").match(data, start)) or bool(
+        name_pattern("sums").search(data, max(0, start - LONGEST_SUM), start)
     )
 
 
@@ -168,13 +168,13 @@ def _reach(data: bytes, start: int, alphabet: re.Pattern[bytes], need: int) -> i
     """Return where the token ends, which may be some lines further down where its line was too narrow for it."""
     end = _run(alphabet, data, start)
     for _ in range(WRAPPED_LINES):
-        gap = sign("break").match(data, end)
+        gap = name_pattern("break").match(data, end)
         following = _run(alphabet, data, gap.end()) if gap else end
         if gap is None or following == gap.end():
             return end
         short = end - start < need
         wide = end - (data.rfind(b"\n", 0, end) + 1) >= WRAP_WIDTH
-        goes_on = wide and sign("ends").match(data, following) and looks_random(data[gap.end() : following])
+        goes_on = wide and name_pattern("ends").match(data, following) and looks_random(data[gap.end() : following])
         if not short and not goes_on:
             return end
         end = following
@@ -210,7 +210,7 @@ def _broken() -> tuple[bytes, ...]:
 
 
 @cache
-def sign(name: str) -> re.Pattern[bytes]:
+def name_pattern(name: str) -> re.Pattern[bytes]:
     """Return what the catalogue says of names or of values, as one pattern."""
     return re.compile(shipped_table("secrets")["signs"][name].encode())
 
@@ -235,32 +235,36 @@ def named_spans(data: bytes) -> Iterator[Span]:
 
 @cache
 def _follows(needle: bytes) -> re.Pattern[bytes]:
-    return re.compile(needle + sign("follows").pattern)
+    return re.compile(needle + name_pattern("follows").pattern)
 
 
 @lru_cache(maxsize=4096)
-def weigh(name: bytes) -> Weight | None:
+def secret_weight(name: bytes) -> Weight | None:
     """Say what has this name: a secret that a person may have chosen, one that a machine made, or neither."""
-    if sign("ordinary").search(name):
+    if name_pattern("ordinary").search(name):
         return None
-    if sign("strong").search(name):
+    if name_pattern("strong").search(name):
         return "strong"
-    if sign("weak").search(name):
+    if name_pattern("weak").search(name):
         return "weak"
     return "key" if name == b"key" else None
 
 
-def credible(value: bytes, *, strong: bool, quoted: bool) -> bool:
+def is_credible_secret(value: bytes, *, strong: bool, quoted: bool) -> bool:
     """Tell a secret from a word, a path, a piece of code, or what stands in for one."""
     if len(value) < (SHORTEST_PASSWORD if strong else SHORTEST_KEY) or b" " in value or b"\t" in value:
         return False
-    if sign("placeholder").match(value) or sign("path").match(value) or len(set(value)) < FEWEST_CHARACTERS:
+    if (
+        name_pattern("placeholder").match(value)
+        or name_pattern("path").match(value)
+        or len(set(value)) < FEWEST_CHARACTERS
+    ):
         return False
-    if sign("number").match(value):
+    if name_pattern("number").match(value):
         return strong and quoted and value.isdigit()
     if not strong:
-        return looks_random(value) and (quoted or not sign("code").match(value))
-    if sign("code").match(value):
+        return looks_random(value) and (quoted or not name_pattern("code").match(value))
+    if name_pattern("code").match(value):
         return False
     signs = LETTER.search(value) and SIGN.search(value)
     return bool(DIGIT.search(value) or signs) or (len(value) >= SHORTEST_TOKEN and looks_random(value))
@@ -270,12 +274,12 @@ def _value(data: bytes, low: bytes, match: re.Match[bytes]) -> Span | None:
     start = match.start()
     before = low[max(0, start - LONGEST_NAME) : start]
     begins = start - len(before) + len(before.rstrip(NAME_CHARACTERS))
-    rest = sign("name_rest").match(low, start)
+    rest = name_pattern("name_rest").match(low, start)
     name = low[begins : rest.end() if rest else start]
-    weight = weigh(name)
+    weight = secret_weight(name)
     if weight is None or (weight == "key" and not _is_key(low, begins)):
         return None
-    value = sign("given").match(data, match.end())
+    value = name_pattern("given").match(data, match.end())
     if value is None:
         return None
     if match["gap"] is not None:
@@ -287,16 +291,16 @@ def _is_key(low: bytes, begins: int) -> bool:
     """Say whether a key is one to something: `?key=` in an address, or `api key` in prose."""
     before = low[max(0, begins - 12) : begins]
     if before[-1:] == b" ":
-        return before[-2:-1].isalnum() and not sign("ordinary").search(before.rstrip())
+        return before[-2:-1].isalnum() and not name_pattern("ordinary").search(before.rstrip())
     return before[-1:] in {b"?", b"&"}
 
 
 def _told(match: re.Match[bytes], *, strong: bool) -> Span | None:
     """Take a value that follows a name with nothing between them only if nothing else looks so."""
     if match["quoted"] is not None:
-        sure = strong and match["mark"] != b"`" and credible(match["quoted"], strong=True, quoted=True)
+        sure = strong and match["mark"] != b"`" and is_credible_secret(match["quoted"], strong=True, quoted=True)
         return match.span("quoted") if sure else None
-    made_up = sign("made_up").match(match["bare"])
+    made_up = name_pattern("made_up").match(match["bare"])
     if made_up is None or len(TURNS.findall(made_up[0])) < SURE_TURNS:
         return None
     return match.start("bare"), match.start("bare") + made_up.end()
@@ -306,22 +310,22 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
     header, address = b"authorization" in name, b"webhook" in name or b"dsn" in name
     quoted = match["quoted"] is not None
     start, end = match.span("quoted" if quoted else "bare")
-    if sign("placeholder").match(data, start):
+    if name_pattern("placeholder").match(data, start):
         return None
-    scheme = sign("any_scheme" if header else "scheme").match(data, start, end)
+    scheme = name_pattern("any_scheme" if header else "scheme").match(data, start, end)
     if scheme:
         start = scheme.end()
     if not quoted or scheme:
-        cut = sign("bare_end").search(data, start, end)
+        cut = name_pattern("bare_end").search(data, start, end)
         end = cut.start() if cut else end
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
     if header and scheme:
         taken = len(value) >= SHORTEST_COOKIE and not (
-            sign("placeholder").match(value) or sign("no_value").fullmatch(value)
+            name_pattern("placeholder").match(value) or name_pattern("no_value").fullmatch(value)
         )
     else:
-        taken = credible(value, strong=strong, quoted=quoted) or (
+        taken = is_credible_secret(value, strong=strong, quoted=quoted) or (
             address and value.startswith(b"http") and looks_random(value)
         )
     return (start, end) if taken else None
@@ -332,16 +336,16 @@ def _cookie(data: bytes, match: re.Match[bytes]) -> Span | None:
     start, end = match.span("quoted" if match["quoted"] is not None else "bare")
     equals = data.find(b"=", start, min(end, start + 64))
     if equals < 0:
-        return (start, end) if credible(data[start:end], strong=False, quoted=True) else None
-    line = sign("cookie_end").search(data, equals, equals + 4096)
+        return (start, end) if is_credible_secret(data[start:end], strong=False, quoted=True) else None
+    line = name_pattern("cookie_end").search(data, equals, equals + 4096)
     end = line.start() if line else min(len(data), equals + 4096)
     value = data[equals + 1 : end]
     first = re.split(rb"[;\s]", value, maxsplit=1)[0]
     if (
         len(first) < SHORTEST_COOKIE
         or not looks_random(value)
-        or sign("placeholder").match(value)
-        or sign("code").match(first)
+        or name_pattern("placeholder").match(value)
+        or name_pattern("code").match(first)
     ):
         return None
     return equals + 1, end

@@ -247,7 +247,7 @@ def _usage(around: Surroundings, situation: Situation, cwd: Path, _root: Path) -
 
 
 def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> Surroundings:
-    from unstuck.git.git_command import git_processes, is_open  # only for this category
+    from unstuck.git.git_command import git_processes, is_file_open
 
     named = reading.lock(situation)
     if not named:
@@ -257,7 +257,7 @@ def _lock(around: Surroundings, situation: Situation, cwd: Path, root: Path) -> 
         age = time.time() - path.lstat().st_mtime
     except (OSError, ValueError):
         return around._replace(lock=Lock(path=named, exists=False))
-    held = not Path("/proc").is_dir() or is_open(path) or bool(git_processes(root))
+    held = not Path("/proc").is_dir() or is_file_open(path) or bool(git_processes(root))
     return around._replace(lock=Lock(named, inside=_is_of(path, root) and not path.is_symlink(), held=held, age=age))
 
 

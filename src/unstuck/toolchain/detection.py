@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.git.git_command import Git
-from unstuck.git.untracked_files import Trap, traps
+from unstuck.git.untracked_files import UnsafeCopy, unsafe_copies
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.toolchain.command_roles import listed
@@ -89,7 +89,7 @@ def detect(root: Path, *, as_it_is: bool = False, has: Callable[[str], object] =
     )
 
 
-def way_around(root: Path, trap: Trap) -> str:
+def way_around(root: Path, trap: UnsafeCopy) -> str:
     """Say what to do about a folder that cannot be placed, with the commands for this repository where they are known."""
     lines = detect(root).setup
     return f"Make it anew instead: setup = {json.dumps(lines)} in `[workspace]`." if lines else trap.suggestion
@@ -232,7 +232,7 @@ def _carried(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     asked = "".join(f"{name}/\0" if (root / name).is_dir() else f"{name}\0" for name in there)
     answer = Git(root).attempt("check-ignore", "-z", "--stdin", stdin=asked).stdout if there else ""
     ignored = [name.rstrip("/") for name in answer.split("\0") if name]
-    trapped = {trap.name: trap for trap in traps(root, ignored)}
+    trapped = {trap.name: trap for trap in unsafe_copies(root, ignored)}
     return (
         tuple(name for name in ignored if name not in trapped),
         tuple(trap.message for trap in trapped.values()),

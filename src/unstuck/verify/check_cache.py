@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from unstuck.git.repository import Repository
 from unstuck.model.config import Config
 from unstuck.model.verdict import Check, CheckResult
-from unstuck.process.atomic_files import put
+from unstuck.process.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -86,7 +86,7 @@ class CheckMemory:
             return
         short = replace(ended, tail=ended.tail[-TAIL_CHARS:] if ended.ok else ended.tail)
         kept = replace(result, command="", although="", ended=short)
-        put(self._file(tree, check), _adapter().dump_json(kept).decode())
+        write_atomically(self._file(tree, check), _adapter().dump_json(kept).decode())
 
     def _file(self, tree: str, check: Check) -> Path:
         workspace = self.config.workspace

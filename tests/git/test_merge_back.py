@@ -13,10 +13,10 @@ from tests.git.opening import workspace
 from tests.waiting import wait_until
 
 from unstuck.git.git_command import Git
-from unstuck.git.merge_back import Homecoming
+from unstuck.git.merge_back import MergeBack
 from unstuck.git.pruning import prune
-from unstuck.git.repository import find, slots_folder
-from unstuck.model.landing import AlreadyHome, FastForward, Landing, Merge, NotPossible, WayHome
+from unstuck.git.repository import find_repository, slots_folder
+from unstuck.model.landing import AlreadyMerged, FastForward, Landing, Merge, MergePlan, NotPossible
 
 SOURCE = Path(__file__).parents[2] / "src"
 MESSAGE = "Land 1.1\n\n# not a comment\n\nUnstuck-Task: 1.1\n"
@@ -26,11 +26,11 @@ class Run:
     """A run that has landed some files, and its way home."""
 
     def __init__(self, root: Path, mode: Literal["auto", "single"] = "auto") -> None:
-        repository = find(root)
+        repository = find_repository(root)
         self.git = Git(root)
         self.root = root
         self.work = workspace(root)
-        self.home = Homecoming(repository=repository, run="r1", identity=repository.identity(), mode=mode)
+        self.home = MergeBack(repository=repository, run="r1", identity=repository.identity(), mode=mode)
 
     def land(self, files: Mapping[str, str | None]) -> str:
         base = self.work.tip()
@@ -41,11 +41,13 @@ class Run:
             else:
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
                 (path / name).write_text(text)
-        commit = self.work.land(Landing(tree=self.work.write_tree(0, base).id, base=base, message=MESSAGE, at=1_800_000_000))
+        commit = self.work.land(
+            Landing(tree=self.work.write_tree(0, base).id, base=base, message=MESSAGE, at=1_800_000_000)
+        )
         assert commit is not None
         return commit
 
-    def plan(self) -> WayHome:
+    def plan(self) -> MergePlan:
         return self.home.plan_merge(message="Bring run r1 home\n", at=1_800_000_001)
 
     def user_commits(self, name: str, text: str) -> str:
@@ -77,12 +79,12 @@ def test_an_unmoved_branch_is_fast_forwarded(scratch: Path) -> None:
     run = Run(scratch)
     tip = run.land({"a.txt": "changed", "new/file": "x", "src/b.py": None})
     assert run.plan() == FastForward(commit=tip)
-    assert run.home.apply_merge(tip) == AlreadyHome(commit=tip)
+    assert run.home.apply_merge(tip) == AlreadyMerged(commit=tip)
     assert run.git("symbolic-ref", "HEAD") == "refs/heads/main"
     assert run.git("rev-parse", "HEAD") == tip
     assert run.git("status", "--porcelain") == ""
     assert (scratch / "new" / "file").read_text() == "x"
-    assert run.plan() == AlreadyHome(commit=tip) == run.home.apply_merge(tip)
+    assert run.plan() == AlreadyMerged(commit=tip) == run.home.apply_merge(tip)
 
 
 def test_unrelated_dirt_survives_a_fast_forward_byte_for_byte(
@@ -187,9 +189,9 @@ def test_a_moved_branch_is_merged_once_the_caller_has_seen_the_tree(scratch: Pat
     assert run.plan() == plan
     assert run.git("show", "--no-patch", "--format=%P", plan.commit) == f"{theirs} {tip}"
     assert run.git("ls-tree", "--name-only", plan.tree).splitlines() == [".gitignore", "a.txt", "new", "src", "theirs"]
-    assert run.home.apply_merge(plan.commit) == AlreadyHome(commit=plan.commit)
+    assert run.home.apply_merge(plan.commit) == AlreadyMerged(commit=plan.commit)
     assert (scratch / "new").read_text() == "run"
-    assert isinstance(run.plan(), AlreadyHome)
+    assert isinstance(run.plan(), AlreadyMerged)
 
 
 def test_a_conflict_names_the_files_and_the_command(
@@ -279,7 +281,7 @@ def test_a_single_commit_has_the_same_files(scratch: Path, moved: bool) -> None:
     assert run.git("show", "--no-patch", "--format=%P|%s") == f"{head}|Bring run r1 home"
     assert (scratch / "one").exists()
     assert (scratch / "two").exists()
-    assert isinstance(run.plan(), AlreadyHome)
+    assert isinstance(run.plan(), AlreadyMerged)
 
 
 # --- message-only ----------------------------------------------------------------------------------
@@ -345,10 +347,10 @@ def test_a_plan_whose_commit_git_refuses_is_left_as_it_was(scratch: Path) -> Non
 CHILD = """
 import sys
 from pathlib import Path
-from unstuck.git.merge_back import Homecoming
-from unstuck.git.repository import find, slots_folder
-repository = find(Path(sys.argv[1]))
-Homecoming(repository=repository, run="r1", identity=repository.identity()).apply_merge(sys.argv[2])
+from unstuck.git.merge_back import MergeBack
+from unstuck.git.repository import find_repository, slots_folder
+repository = find_repository(Path(sys.argv[1]))
+MergeBack(repository=repository, run="r1", identity=repository.identity()).apply_merge(sys.argv[2])
 """
 
 
@@ -374,7 +376,7 @@ def test_a_kill_in_the_middle_of_the_merge_is_undone_and_repeated(scratch: Path,
     hang.unlink()
     assert (scratch / ".git" / "index.lock").exists()
     assert run.plan() == FastForward(commit=tip)
-    assert run.home.apply_merge(tip) == AlreadyHome(commit=tip)
+    assert run.home.apply_merge(tip) == AlreadyMerged(commit=tip)
     assert sorted(run.git("status", "--porcelain").splitlines()) == [" M .gitignore", "?? mine"]
     assert (scratch / "new9").read_text() == "x" * 5000
     run.git("fsck", "--full", "--strict")
@@ -404,19 +406,19 @@ def test_prune_removes_what_is_clean_merged_and_unused(scratch: Path) -> None:
     run.work.snapshot(0, "7")
     tip = run.land({"new": "x"})
     run.home.apply_merge(tip)
-    would = prune(find(scratch), {"r1"}, slots_folder(find(scratch)), dry_run=True)
+    would = prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch)), dry_run=True)
     assert [line.removeprefix("Would remove ") for line in would.removed] == [
         f"the slot {run.work.path(0)}.",
         "the branch unstuck/r1.",
         "the snapshot r1/7.",
     ]
     assert run.work.tip() == tip
-    done = prune(find(scratch), {"r1"}, slots_folder(find(scratch)))
+    done = prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch)))
     assert len(done.removed) == 3
     assert done.kept == ()
     assert run.git("for-each-ref", "refs/unstuck", "refs/heads/unstuck") == ""
     assert not run.work.path(0).exists()
-    assert prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed == ()
+    assert prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch))).removed == ()
 
 
 def test_prune_keeps_what_is_unmerged_unfinished_dirty_or_in_use_and_says_why(scratch: Path) -> None:
@@ -427,7 +429,7 @@ def test_prune_keeps_what_is_unmerged_unfinished_dirty_or_in_use_and_says_why(sc
     run.work.keep_commit("1", run.work.tip())
     run.git("branch", "unstuck/r2")
     with subprocess.Popen(["cat"], cwd=busy, stdin=subprocess.PIPE) as process:
-        result = prune(find(scratch), {"r1"}, slots_folder(find(scratch)))
+        result = prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch)))
         process.kill()
     assert result.removed == ()
     reasons = dict(line.removeprefix("Kept the ").split(": ", 1) for line in result.kept)
@@ -443,7 +445,9 @@ def test_prune_keeps_an_agents_own_commits(scratch: Path) -> None:
     run = Run(scratch)
     path = run.work.prepare(0, run.work.tip())
     Git(path)("commit", "--quiet", "--allow-empty", "-m", "mine")
-    assert prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed == ("Removed the branch unstuck/r1.",)
+    assert prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch))).removed == (
+        "Removed the branch unstuck/r1.",
+    )
 
 
 def test_prune_knows_a_run_that_came_home_as_one_commit(scratch: Path) -> None:
@@ -454,4 +458,7 @@ def test_prune_knows_a_run_that_came_home_as_one_commit(scratch: Path) -> None:
     assert isinstance(plan, FastForward)
     run.home.apply_merge(plan.commit)
     run.user_commits("later", "x")
-    assert "Removed the branch unstuck/r1." in prune(find(scratch), {"r1"}, slots_folder(find(scratch))).removed
+    assert (
+        "Removed the branch unstuck/r1."
+        in prune(find_repository(scratch), {"r1"}, slots_folder(find_repository(scratch))).removed
+    )

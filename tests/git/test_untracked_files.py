@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.git.untracked_files import Placing, traps
+from unstuck.git.untracked_files import UntrackedFiles, unsafe_copies
 from unstuck.model.errors import BadUsage
 
 
@@ -53,7 +53,7 @@ def test_files_and_folders_are_copied_with_modes_times_and_links(place: Place) -
     (place.root / "build" / "link").symlink_to("deep/script")
     (place.root / "build" / "folder-link").symlink_to("deep")
     place.add_worktree()
-    assert Placing(root=place.root, copy=("build",))(place.worktree, True) == ("build",)
+    assert UntrackedFiles(root=place.root, copy=("build",))(place.worktree, True) == ("build",)
     copy = place.worktree / "build"
     assert (copy / "deep" / "script").read_text() == "#!/bin/sh\n"
     assert (copy / "deep" / "script").stat().st_mode & 0o777 == 0o750
@@ -68,7 +68,7 @@ def test_files_and_folders_are_copied_with_modes_times_and_links(place: Place) -
 def test_a_link_leads_to_the_users_own(place: Place) -> None:
     place.write("node_modules/a/index.js")
     place.add_worktree()
-    assert Placing(root=place.root, link=("node_modules",))(place.worktree, True) == ("node_modules",)
+    assert UntrackedFiles(root=place.root, link=("node_modules",))(place.worktree, True) == ("node_modules",)
     assert (place.worktree / "node_modules").is_symlink()
     assert (place.worktree / "node_modules" / "a" / "index.js").read_text() == "text"
 
@@ -101,7 +101,7 @@ def test_patterns_name_what_git_does_not_carry(
     for folder in ("", "packages/a/", "packages/b/"):
         place.write(f"{folder}node_modules/m/node_modules/n/index.js")
     place.add_worktree()
-    placed = Placing(root=place.root, copy=patterns)(place.worktree, True)
+    placed = UntrackedFiles(root=place.root, copy=patterns)(place.worktree, True)
     assert sorted(placed) == sorted(expected)
     assert all((place.worktree / name).exists() for name in placed)
 
@@ -112,7 +112,7 @@ def test_worktreeinclude_names_ignored_files_in_gitignores_language(place: Place
     for name in (".env", ".env.production", "build/x", "sub/.env", "notes.txt", ".unstuck/.env"):
         place.write(name)
     place.add_worktree()
-    placed = Placing(root=place.root)(place.worktree, True)
+    placed = UntrackedFiles(root=place.root)(place.worktree, True)
     assert sorted(placed) == [".env", "build", "sub/.env"]
     assert (place.worktree / "sub" / ".env").read_text() == "text"
 
@@ -123,7 +123,7 @@ def test_a_tracked_file_is_never_overwritten(place: Place) -> None:
     place.add_worktree()
     _run("git", "rm", "-q", "--cached", "settings", cwd=place.root)
     place.write("settings", "the user's")
-    placed = Placing(root=place.root, copy=("settings",)).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, copy=("settings",)).place(place.worktree)
     assert placed.paths == ()
     assert (place.worktree / "settings").read_text() == "in git"
     assert "git carries it" in placed.notes[0]
@@ -133,7 +133,7 @@ def test_what_stands_in_a_used_worktree_stays_and_what_is_missing_comes_back(pla
     place.write(".env", "the user's")
     place.write("build/x")
     place.add_worktree()
-    placing = Placing(root=place.root, copy=(".env", "build"))
+    placing = UntrackedFiles(root=place.root, copy=(".env", "build"))
     placing(place.worktree, True)
     (place.worktree / "build" / "x").write_text("warm")
     (place.worktree / ".env").unlink()
@@ -147,7 +147,7 @@ def test_half_a_copy_from_a_crash_is_cleared_away(place: Place) -> None:
     place.add_worktree()
     left = place.worktree.parent / ".1.placing-abc"
     (left / "copy").mkdir(parents=True)
-    Placing(root=place.root, copy=("build",))(place.worktree, True)
+    UntrackedFiles(root=place.root, copy=("build",))(place.worktree, True)
     assert [path.name for path in place.worktree.parent.iterdir()] == ["1"]
 
 
@@ -156,7 +156,7 @@ def test_half_a_copy_from_a_crash_is_cleared_away(place: Place) -> None:
 )
 def test_a_pattern_that_leaves_the_repository_is_refused(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(BadUsage) as refused:
-        Placing(root=tmp_path, copy=(pattern,))
+        UntrackedFiles(root=tmp_path, copy=(pattern,))
     assert refused.value.hint
 
 
@@ -168,7 +168,7 @@ def test_a_folder_that_is_a_link_out_of_the_worktree_is_not_written_through(plac
     place.add_worktree()
     (place.root / "out").unlink()
     place.write("out/.env")
-    placed = Placing(root=place.root, copy=("out/.env",)).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, copy=("out/.env",)).place(place.worktree)
     assert placed.paths == ()
     assert placed.notes
     assert list(outside.iterdir()) == []
@@ -178,7 +178,7 @@ def test_a_relative_link_out_of_the_repository_still_finds_its_goal(place: Place
     (place.root.parent / "shared.env").write_text("shared")
     (place.root / ".env").symlink_to("../shared.env")
     place.add_worktree()
-    Placing(root=place.root, copy=(".env",))(place.worktree, True)
+    UntrackedFiles(root=place.root, copy=(".env",))(place.worktree, True)
     assert (place.worktree / ".env").read_text() == "shared"
 
 
@@ -192,14 +192,14 @@ def test_sockets_and_pipes_are_left_out(place: Place) -> None:
         listener.bind(f"/proc/self/fd/{folder}/socket")
         os.close(folder)
         place.add_worktree()
-        placed = Placing(root=place.root, copy=("build", ".env")).place(place.worktree)
+        placed = UntrackedFiles(root=place.root, copy=("build", ".env")).place(place.worktree)
     assert placed.paths == ("build",)
     assert "neither a file" in placed.notes[0]
     assert [path.name for path in (place.worktree / "build").iterdir()] == ["x"]
 
 
 def test_nothing_asked_for_runs_nothing(tmp_path: Path) -> None:
-    assert Placing(root=tmp_path / "not a repository")(tmp_path / "gone", True) == ()
+    assert UntrackedFiles(root=tmp_path / "not a repository")(tmp_path / "gone", True) == ()
 
 
 # --- Python ---
@@ -212,7 +212,7 @@ def test_a_copied_venv_works_and_its_scripts_run_the_copy(place: Place) -> None:
     script.write_text(f"#!{venv}/bin/python\nimport sys, third\nprint(sys.prefix)\nprint(third.where)\n")
     script.chmod(0o755)
     place.add_worktree()
-    placed = Placing(root=place.root, copy=(".venv",)).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, copy=(".venv",)).place(place.worktree)
     assert placed.paths == (".venv",)
     copy = place.worktree / ".venv"
     shebang = (copy / "bin" / "tool").read_text().splitlines()[0]
@@ -247,7 +247,7 @@ def test_a_venv_with_an_editable_install_is_a_trap(place: Place, files: object, 
         path.write_text(text)
     place.add_worktree()
     rules = {"link" if linked else "copy": (".venv",)}
-    placed = Placing(root=place.root, **rules).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, **rules).place(place.worktree)
     assert placed.paths == ()
     assert "unstuck init --force" in placed.notes[0]
     assert not os.path.lexists(place.worktree / ".venv")
@@ -268,7 +268,7 @@ def test_a_venv_that_does_not_lead_back_is_no_trap(place: Place, name: str, text
     path = _site_packages(_make_venv(place)) / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    assert traps(place.root, [".venv"]) == ()
+    assert unsafe_copies(place.root, [".venv"]) == ()
 
 
 def test_the_python_trap_is_real_and_the_setup_that_replaces_it_works(place: Place) -> None:
@@ -282,7 +282,7 @@ def test_the_python_trap_is_real_and_the_setup_that_replaces_it_works(place: Pla
     naive = place.worktree / "naive"
     shutil.copytree(venv, naive, symlinks=True)
     assert _run(str(naive / "bin" / "python"), *ask, cwd=place.worktree) == "the checkout"
-    assert Placing(root=place.root, copy=(".venv",))(place.worktree, True) == ()
+    assert UntrackedFiles(root=place.root, copy=(".venv",))(place.worktree, True) == ()
     _run(sys.executable, "-m", "venv", "--without-pip", ".venv", cwd=place.worktree)
     own = place.worktree / ".venv"
     _site_packages(own).joinpath("project.pth").write_text(f"{place.worktree}/src\n")
@@ -302,8 +302,8 @@ def node() -> str:
 
 def test_a_copied_node_modules_loads_the_worktrees_own_workspace_package(place: Place, node: str) -> None:
     _make_node_project(place, "../../packages/lib")
-    assert traps(place.root, ["node_modules"]) == ()
-    placed = Placing(root=place.root, copy=("node_modules",))(place.worktree, True)
+    assert unsafe_copies(place.root, ["node_modules"]) == ()
+    placed = UntrackedFiles(root=place.root, copy=("node_modules",))(place.worktree, True)
     assert placed == ("node_modules",)
     assert _run(node, "main.js", cwd=place.worktree) == "third, the commit"
     assert _run(node, "main.js", cwd=place.root) == "third, the checkout"
@@ -311,7 +311,7 @@ def test_a_copied_node_modules_loads_the_worktrees_own_workspace_package(place: 
 
 def test_a_linked_node_modules_with_workspace_links_is_a_trap(place: Place, node: str) -> None:
     _make_node_project(place, "../../packages/lib")
-    placed = Placing(root=place.root, link=("node_modules",)).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, link=("node_modules",)).place(place.worktree)
     assert placed.paths == ()
     assert "unstuck init --force" in placed.notes[0]
     (place.worktree / "node_modules").symlink_to(place.root / "node_modules")
@@ -320,7 +320,7 @@ def test_a_linked_node_modules_with_workspace_links_is_a_trap(place: Place, node
 
 def test_a_node_modules_with_full_path_links_is_a_trap_even_as_a_copy(place: Place, node: str) -> None:
     _make_node_project(place, str(place.root / "packages" / "lib"))
-    placed = Placing(root=place.root, copy=("node_modules",)).place(place.worktree)
+    placed = UntrackedFiles(root=place.root, copy=("node_modules",)).place(place.worktree)
     assert placed.paths == ()
     assert "@own/lib" in placed.notes[0]
     shutil.copytree(place.root / "node_modules", place.worktree / "node_modules", symlinks=True)
@@ -329,7 +329,7 @@ def test_a_node_modules_with_full_path_links_is_a_trap_even_as_a_copy(place: Pla
 
 def test_a_linked_node_modules_without_workspace_links_works(place: Place, node: str) -> None:
     _make_node_project(place, None)
-    placed = Placing(root=place.root, link=("node_modules",))(place.worktree, True)
+    placed = UntrackedFiles(root=place.root, link=("node_modules",))(place.worktree, True)
     assert placed == ("node_modules",)
     assert _run(node, "-p", "require('third')", cwd=place.worktree) == "third"
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.process.output_log import LONGEST_LINE, SHORT_TAIL, Spool
+from unstuck.process.output_log import MAX_LINE_CHARS, TAIL_CHARS, OutputLog
 from unstuck.redaction.redactor import Redactor, redactor
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 4
 KEY = "-----BEGIN PRIVATE KEY-----\n" + ("MIIE" + "a1B2c3D4e5" * 6 + "\n") * 20 + "-----END PRIVATE KEY-----\n"
 
 
-def spooled(log: Path, *chunks: bytes, head: int = 40_000_000, tail: int = 8_000_000) -> Spool:
-    with Spool(log, Redactor(), head=head, tail=tail) as spool:
+def spooled(log: Path, *chunks: bytes, head: int = 40_000_000, tail: int = 8_000_000) -> OutputLog:
+    with OutputLog(log, Redactor(), head=head, tail=tail) as spool:
         for chunk in chunks:
             spool.feed(chunk)
     return spool
@@ -37,7 +37,7 @@ def test_however_the_output_is_cut_the_log_is_the_same(
     assert log.read_text() == expected
 
 
-@pytest.mark.parametrize("before", range(LONGEST_LINE - 60, LONGEST_LINE + 60, 7))
+@pytest.mark.parametrize("before", range(MAX_LINE_CHARS - 60, MAX_LINE_CHARS + 60, 7))
 def test_a_secret_in_an_endless_line_is_redacted_wherever_the_line_is_cut(tmp_path: Path, before: int) -> None:
     line = b"." * before + TOKEN.encode() + b"." * 200_000
     spooled(tmp_path / "log", *(line[start : start + 4096] for start in range(0, len(line), 4096)))
@@ -45,14 +45,14 @@ def test_a_secret_in_an_endless_line_is_redacted_wherever_the_line_is_cut(tmp_pa
 
 
 def test_complete_lines_are_on_disk_at_once(tmp_path: Path) -> None:
-    with Spool(tmp_path / "log", Redactor()) as spool:
+    with OutputLog(tmp_path / "log", Redactor()) as spool:
         spool.feed(b"one\ntw")
         assert (tmp_path / "log").read_text() == "one\n"
         assert spool.last_line == "one"
 
 
 def test_the_two_streams_do_not_tear_each_others_lines(tmp_path: Path) -> None:
-    with Spool(tmp_path / "log", Redactor()) as spool:
+    with OutputLog(tmp_path / "log", Redactor()) as spool:
         spool.feed(b"out ", "stdout")
         spool.feed(b"err\n", "stderr")
         spool.feed(b"put\n", "stdout")
@@ -87,7 +87,7 @@ def test_memory_stays_bounded(tmp_path: Path) -> None:
     block = b"x" * 99 + b"\n"
     tracemalloc.start()
     try:
-        with Spool(tmp_path / "log", Redactor(), head=100_000, tail=1_000_000) as spool:
+        with OutputLog(tmp_path / "log", Redactor(), head=100_000, tail=1_000_000) as spool:
             for _ in range(300):
                 spool.feed(block * 1000)
         peak = tracemalloc.get_traced_memory()[1]
@@ -98,7 +98,7 @@ def test_memory_stays_bounded(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_log_and_nothing_else() -> None:
-    with Spool(Path("/dev/full"), Redactor()) as spool:
+    with OutputLog(Path("/dev/full"), Redactor()) as spool:
         spool.feed(b"one\n")
         spool.feed(b"two\n")
     assert spool.error is not None
@@ -114,9 +114,9 @@ def test_a_log_that_cannot_be_opened_is_remembered(tmp_path: Path) -> None:
 
 
 def test_the_tail_is_short_redacted_text_without_zero_bytes(tmp_path: Path) -> None:
-    with Spool(tmp_path / "log", redactor({"MY_TOKEN": "hunter2hunter2"})) as spool:
+    with OutputLog(tmp_path / "log", redactor({"MY_TOKEN": "hunter2hunter2"})) as spool:
         spool.feed(b"".join(b"%d hunter2hunter2 \0 \xff\xfe\n" % number for number in range(10_000)))
-    assert len(spool.tail) == SHORT_TAIL
+    assert len(spool.tail) == TAIL_CHARS
     assert spool.last_line == "9999 [redacted] � ��"
     assert "hunter2" not in spool.tail
     assert "\0" not in spool.tail
