@@ -51,8 +51,7 @@ PRIVATE_INDEX = (
 
 FACTS, SHA1 = 40, 20
 """Bytes of what an index says of a file, up to its object id; and of that id, where it is not the longer one."""
-EXTENDED = 0x40
-"""The flag of a file with two more bytes of flags."""
+EXTENDED = 0x40  # the flag of an entry that has two more bytes of flags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,10 +371,9 @@ def _is_odd(entry: os.DirEntry[str]) -> bool:
 
 
 def _set_back(index: Path, folder: Path, id_size: int) -> None:
-    """Make files that are as young as their index a second older, in the folder and in the index.
+    """Set the times of files that are as young as their index back by a second, in the folder and in the index.
 
-    Git counts whole seconds: whether such a file was changed after it was noted cannot be told by its time, so every
-    command would read all of them again until the index is written in a later second.
+    Git compares whole seconds. It would read each of these files again in every command.
     """
     noted, second = bytearray(index.read_bytes()), int(index.stat().st_mtime)
     place, top = 12, os.open(folder, os.O_RDONLY)
