@@ -143,16 +143,16 @@ def test_events_and_requests_are_never_edited_and_anybody_may_ask(store: str) ->
     journal, other = PostgresJournal(store, "p", "here"), PostgresJournal(store, "p", "there")
     journal.claim("r")
     journal.append(Noted(text="fact"))
-    request = Request(id=0, verb="skip", task="1.1", text="so", who="ada", place="there", at=1.0)
+    request = Request(id=0, verb="skip", task="1.1", text="so", requester="ada", place="there", at=1.0)
     number = other.leave("r", request)
-    assert [(found.id, found.verb, found.task, found.who) for found in journal.requests(0)] == [
+    assert [(found.id, found.verb, found.task, found.requester) for found in journal.requests(0)] == [
         (number, "skip", "1.1", "ada")
     ]
     for statement in ("UPDATE unstuck.events SET body = ''", "DELETE FROM unstuck.events", "TRUNCATE unstuck.requests"):
         with pytest.raises(psycopg.errors.RaiseException, match="never edited"):
             execute(store, statement)
     with pytest.raises(CannotWrite):
-        other.leave("r", Request(id=0, verb="unreadable", who="ada", place="there"))
+        other.leave("r", Request(id=0, verb="unreadable", requester="ada", place="there"))
     journal.close()
     other.close()
 
@@ -314,7 +314,7 @@ def test_what_people_say_reaches_the_worker_that_has_the_job(jobs: Jobs, staff: 
 
 def test_requests_come_in_the_order_of_their_numbers(store: str) -> None:
     journals = [PostgresJournal(store, "p", f"{number}") for number in range(2)]
-    request = Request(id=0, verb="skip", task="1.1", text="so", who="ada", place="there", at=1.0)
+    request = Request(id=0, verb="skip", task="1.1", text="so", requester="ada", place="there", at=1.0)
     with psycopg.connect(store) as first:
         journals[0].leave("r", request)
         first.execute("SELECT pg_advisory_xact_lock(hashtext('p r'))")

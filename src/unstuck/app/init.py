@@ -200,8 +200,8 @@ def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[s
             return USELESS, "it runs no test"
         skipped = f", {counts.skipped} skipped" if counts and counts.skipped else ""
         return GREEN, f"{counts.passed} pass{skipped} {took}" if counts else f"passes {took}"
-    if result.idle:
-        return USELESS, result.idle
+    if result.not_meaningful_because:
+        return USELESS, result.not_meaningful_because
     if result.ended.ending != "exited":
         return USELESS, f"it did not end within {check.timeout:.0f} s"
     if hindered(site.kit, check, result, head):

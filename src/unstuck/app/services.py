@@ -162,7 +162,7 @@ class Run:
             request = replace(
                 _request(verb, task, self._foreign(journal)),
                 text=redacted(text, redactor(os.environ)),
-                shown=shown,
+                shown_tree=shown,
             )
             with journal.attended() as attended:
                 request = replace(request, pid=os.getpid(), token=attended.token)
@@ -427,7 +427,7 @@ def _first(plan: Plan, start_from: str | None) -> str | None:
 
 def _request(verb: Verb, task: str | None, session: str) -> Request:
     place = f"{Path.cwd()} on {socket.gethostname()}"
-    return Request(id=0, verb=verb, task=task, who=user_name(), place=place, at=time.time(), inside=session)
+    return Request(id=0, verb=verb, task=task, requester=user_name(), place=place, at=time.time(), inside=session)
 
 
 def refuse_inside_an_agent() -> None:

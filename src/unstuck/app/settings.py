@@ -78,13 +78,15 @@ def gates_of(config: Config, root: Path, wanted: Sequence[Check] = ()) -> tuple[
 
 def note_found(checks: Sequence[Check]) -> Iterator[str]:
     """Say which gates nobody asked for."""
-    if found := [f"`{check.command}`" for check in checks if check.found]:
+    if found := [f"`{check.command}`" for check in checks if check.detected]:
         yield f"There is no configuration, so the checks are those that fit the project: {'; '.join(found)}"
 
 
 @lru_cache(maxsize=8)
 def _found_checks(root: Path) -> tuple[Check, ...]:
-    return tuple(replace(check, found=True) for check in detect(root, as_it_is=True).checks if is_present(check, root))
+    return tuple(
+        replace(check, detected=True) for check in detect(root, as_it_is=True).checks if is_present(check, root)
+    )
 
 
 def sandbox_of(config: Config, repository: Repository) -> "Sandbox | None":

@@ -71,13 +71,24 @@ def _plan_object(document: Plan, gates: Sequence[Check], found: Sequence[Problem
         "path": document.path,
         "format": document.format,
         "valid": not found,
-        "tasks": [asdict(task) for task in document.tasks],
+        "tasks": [_task_object(task) for task in document.tasks],
         "batches": [one.tasks for one in order],
         "execution": [asdict(one) for one in order],
-        "gates": [asdict(one) for one in gates],
+        "gates": [_check_object(gate) for gate in gates],
         "concerns": [asdict(one) for one in document.concerns],
         "problems": [asdict(one) for one in found],
     }
+
+
+def _task_object(task: Task) -> dict[str, Any]:
+    return asdict(task) | {"checks": [_check_object(check) for check in task.checks]}
+
+
+def _check_object(check: Check) -> dict[str, Any]:
+    """Return a check with the keys of the published schema."""
+    values = asdict(check)
+    values["found"] = values.pop("detected")
+    return values
 
 
 @click.command()

@@ -96,7 +96,7 @@ def _check(result: CheckResult) -> list[str]:
         facts.append(f"flaky: run {result.runs} times")
     if result.repaired:
         facts.append(f"it changed {', '.join(plain(path) for path in result.repaired[:SHOWN_LINES])}")
-    facts += [part for part in (result.although, result.idle) if part]
+    facts += [part for part in (result.excused_because, result.not_meaningful_because) if part]
     lines = [f"  {click.style(mark, fg=colour)} {plain(result.command)}  ({'; '.join(facts)})"]
     if result.status == "fail":
         lines.append(f"    exit code {result.ended.exit_code}, all of its output: {result.log}")

@@ -267,7 +267,7 @@ def red(result: CheckResult, found: Diagnosis | None = None) -> Failure:
     if result.ended.ok and result.repaired:
         return _failure(BY_CHECK[result.kind], f"{repairs(result)}.", because=repairs(result))
     kind = BY_CHECK[result.kind]
-    if result.outside:
+    if result.external_service_down:
         kind = Kind.NETWORK_ERROR
     elif found is not None and found.kind in OF_CHECKS and not _of_the_work(found, result):
         kind = found.kind

@@ -117,7 +117,7 @@ class Operations:
             return f"Task {request.task} has landed already."
         if task.verdict is None:
             return f"Task {request.task} has no work that could be accepted."
-        if request.shown and request.shown != task.verdict.tree:
+        if request.shown_tree and request.shown_tree != task.verdict.tree:
             return f"The work of task {request.task} is another one than was shown; look again and say it again."
         if not task.can_be_accepted:
             return f"Attempt {len(task.attempts)} of task {request.task} left nothing that could land; to go on without it: unstuck skip {request.task}"

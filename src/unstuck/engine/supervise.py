@@ -207,7 +207,7 @@ def _was_green(kit: Kit, check: Check) -> bool:
     verdicts = _verdicts(kit)
     command = kit.redactor.text(check.command)
     results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
-    return all(one.status == "pass" and not one.although for one in results)
+    return all(one.status == "pass" and not one.excused_because for one in results)
 
 
 def _verdicts(kit: Kit) -> list[Verdict | None]:

@@ -33,7 +33,7 @@ def verify(kit: Kit, task: TaskState, slot: int) -> LineEvent:
         base=task.current.base,
         tree=_what_would_land(kit, task, slot),
         claim=outcome.claim if outcome else "none",
-        said=outcome.words if outcome else "",
+        last_message=outcome.words if outcome else "",
         alone=outcome is not None and (outcome.ended.ok or outcome.claimed),
         start="" if _merged(task.current) else task.current.tree or "",
     )
@@ -98,7 +98,7 @@ def _cannot_begin(kit: Kit, task: TaskState, slot: int) -> Failure | None:
     base = task.current.base
     site, tree = Site(kit=kit, name=task.task.id, slot=kit.spare + slot), kit.workspace.tree_of(base)
     for gate in kit.gates:
-        if gate.found or kit.baselines.recall(tree, gate) is None:
+        if gate.detected or kit.baselines.recall(tree, gate) is None:
             continue
         try:
             before = on_base(site, gate, base)

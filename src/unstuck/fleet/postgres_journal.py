@@ -12,6 +12,8 @@ from unstuck.model.event import Entry, Event, Request, decode, encode
 from unstuck.process.caller import Owner, RequestProof, machine_and_boot, process_start
 
 ASKED = ("verb", "task", "text", "shown", "who", "place", "inside")
+FIELD_OF_COLUMN = {"shown": "shown_tree", "who": "requester"}
+"""Columns with another name than their field."""
 RUNS = """
 WITH RECURSIVE known AS (
     (SELECT run, seq FROM unstuck.events WHERE project = %(project)s ORDER BY run, seq LIMIT 1)
@@ -68,7 +70,8 @@ class PostgresJournal:
             f"SELECT {', '.join(names)} FROM unstuck.requests WHERE project = %s AND run = %s AND id > %s ORDER BY id",  # noqa: S608  # our own words
             (self._project, self._run, after),
         )
-        return [Request(**dict(zip(names, row, strict=True))) for row in rows]
+        fields = [FIELD_OF_COLUMN.get(name, name) for name in names]
+        return [Request(**dict(zip(fields, row, strict=True))) for row in rows]
 
     def owner(self, run: str | None = None) -> Owner | None:
         """Return whoever holds the claim on a run, alive or dead; without a name, on any run of this checkout."""
@@ -139,7 +142,12 @@ class PostgresJournal:
             "INSERT INTO unstuck.requests (project, run, at, verb, task, text, shown, who, place, inside)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"
         )
-        values = (self._project, run, request.at, *(getattr(request, name) for name in ASKED))
+        values = (
+            self._project,
+            run,
+            request.at,
+            *(getattr(request, FIELD_OF_COLUMN.get(name, name)) for name in ASKED),
+        )
 
         def work(connection: Connection) -> int:
             # One at a time: who reads on behind the last number must never find a smaller one later.

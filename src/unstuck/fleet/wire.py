@@ -64,7 +64,7 @@ class Report:
 
 
 def write(value: Sheet | Wanted | Report) -> str:
-    return _shape(type(value).__name__).dump_json(value).decode()
+    return _shape(type(value).__name__).dump_json(value, by_alias=True).decode()
 
 
 def read(shape: type[T], text: str) -> T:

@@ -1,4 +1,7 @@
-"""Edge: The journal in SQLite: append-only events with one writer, requests from anybody, and one claim."""
+"""Store the journal in SQLite.
+
+Events are append-only and have one writer, who owns the claim. Any process may leave a request.
+"""
 
 import os
 import re
@@ -26,19 +29,21 @@ from unstuck.process.caller import (
 from unstuck.shipped import shipped
 
 VERSION = 3
-"""The format that this version writes."""
+"""The format that this program writes."""
 BUSY_SECONDS = 10.0
 VERBS = frozenset(get_args(Verb)) - {"unreadable"}
 
 COVERED = frozenset({"attempt_started", "verified", "classified", "acted", "noted"})
-"""Facts that are not forced to the disk by themselves, because the next fact follows before any effect that cannot be
-repeated, and forcing that one covers them. A killed process loses none of them; a power cut in between, which takes
-them, leaves a task one stage earlier: an act is done again, and finds itself done. Files that people read wait for the
-force of what they say."""
+"""Events that are not forced to the disk by themselves.
+
+The next event follows before any effect that cannot be repeated, and forcing it covers them. A killed process loses
+none of them. A power cut in between leaves a task one stage earlier: the step is repeated and finds itself done. Files
+for people wait until their events are forced.
+"""
 
 
 def open_to_write(path: Path) -> "SqliteJournal":
-    """Open the journal for a run. A damaged one is set aside and named; the caller is told, never surprised by a new one."""
+    """Open the journal for a run. Raise JournalDamaged after setting a damaged one aside."""
     try:
         return SqliteJournal(path)
     except JournalDamaged as error:
@@ -57,7 +62,7 @@ class SqliteJournal:
         self._token = ""
         self._run = ""
         self._doubts: dict[int, str] = {}
-        """What was to be said against requests when they were first seen: later nobody stands by them any more."""
+        """The doubt about each request when it was first seen: its process may have ended later."""
         self._connection = self._open()
 
     # --- reading ------------------------------------------------------------------------------------
@@ -77,7 +82,7 @@ class SqliteJournal:
             yield Entry(seq, at, decode(body, seq=seq))
 
     def runs(self) -> tuple[str, ...]:
-        """List all runs, oldest first."""
+        """Return all runs, oldest first."""
         with self._guarded():
             rows = self._connection.execute("SELECT run FROM events GROUP BY run ORDER BY min(seq)").fetchall()
         return tuple(run for (run,) in rows)
@@ -85,13 +90,13 @@ class SqliteJournal:
     def requests(self, after: int) -> Sequence[Request]:
         with self._guarded():
             rows = self._connection.execute(
-                f"SELECT id, at, {', '.join(ASKED)} FROM requests WHERE run = ? AND id > ? ORDER BY id",  # noqa: S608  # our own names
+                f"SELECT id, at, {', '.join(REQUEST_COLUMNS)} FROM requests WHERE run = ? AND id > ? ORDER BY id",  # noqa: S608  # our own names
                 (self._run, after),
             ).fetchall()
         return [self._seen(_request(*row)) for row in rows]
 
     def owner(self, run: str | None = None) -> Owner | None:  # one claim for all runs of a repository
-        """Return whoever holds the claim, alive or dead."""
+        """Return the owner of the claim, alive or dead."""
         with self._guarded():
             row = self._connection.execute(
                 "SELECT run, pid, started, host, token, since, heartbeat FROM claim"
@@ -100,13 +105,13 @@ class SqliteJournal:
             return None
         run, pid, started, machine, token, since, heartbeat = row
         if not isinstance(pid, int) or not isinstance(since, float) or not isinstance(heartbeat, float):
-            return None  # nobody of ours wrote that: whoever claims next replaces it
+            return None  # the row is invalid, and the next claim replaces it
         return Owner(run=run, pid=pid, started=started, host=machine, token=token, since=since, heartbeat=heartbeat)
 
     # --- writing ------------------------------------------------------------------------------------
 
     def claim(self, run: str) -> Owner | None:
-        """Become the run's one writer; return the dead owner that was replaced, if any."""
+        """Become the run's only writer. Return the dead owner that was replaced, if any."""
         at = time.time()
         with self._guarded(), self._writing():
             before = self.owner()
@@ -124,12 +129,12 @@ class SqliteJournal:
         return before
 
     def release(self) -> None:
-        """Give the claim up, if it is still ours."""
+        """Release the claim if this process still owns it."""
         with self._guarded(), self._writing():
             self._connection.execute("DELETE FROM claim WHERE token = ?", (self._token,))
 
     def append(self, event: Event) -> Entry:
-        """Record a fact durably. Refused, with nothing written, when the claim is no longer ours."""
+        """Write an event durably. Raise OwnershipLost, with nothing written, if another process owns the claim."""
         at, body = now(), encode(event)
         with self._guarded(), self._writing(sync=event.type not in COVERED):
             done = self._connection.execute(
@@ -150,16 +155,16 @@ class SqliteJournal:
                 raise self._lost()
 
     def attended(self) -> AbstractContextManager[RequestProof]:
-        """Stand by a request in a way that no row can be forged to look like."""
-        return hold_request_proof(asking(self.path))
+        """Prove that this process leaves a request, in a way that a forged row cannot."""
+        return hold_request_proof(proofs_folder(self.path))
 
     def leave(self, run: str, request: Request) -> int:
-        """Leave a request for whoever owns the run, now or later; return its number."""
+        """Store a request for the owner of the run, now or later, and return its number."""
         with self._guarded(), self._writing():
             done = self._connection.execute(
                 "INSERT INTO requests (run, at, verb, task, text, shown, who, place, inside, pid, token)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (run, request.at, *(getattr(request, name) for name in ASKED)),
+                (run, request.at, *(getattr(request, name) for name in REQUEST_COLUMNS.values())),
             )
             assert done.lastrowid is not None
             return done.lastrowid
@@ -172,11 +177,11 @@ class SqliteJournal:
 
     def _seen(self, request: Request) -> Request:
         if request.id not in self._doubts:
-            self._doubts[request.id] = proof_problem(asking(self.path), request.pid, request.token)
+            self._doubts[request.id] = proof_problem(proofs_folder(self.path), request.pid, request.token)
         return replace(request, doubt=self._doubts[request.id])
 
     def _open(self) -> sqlite3.Connection:
-        emptied = self.path.exists() and self.path.stat().st_size == 0  # SQLite would take it for a new journal
+        emptied = self.path.exists() and self.path.stat().st_size == 0  # SQLite would treat it as a new journal
         if emptied and self.path.with_name("transcripts").exists():
             raise self._translated(sqlite3.DatabaseError("it is empty, though sessions were recorded in it"))
         try:
@@ -189,9 +194,9 @@ class SqliteJournal:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             if version < VERSION:
-                _bring_up(connection, self.path)
+                _migrate(connection, self.path)
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise sqlite3.DatabaseError("quick_check failed")  # noqa: TRY301  # told as any damage
+                raise sqlite3.DatabaseError("quick_check failed")  # noqa: TRY301  # reported as any damage
         except sqlite3.DatabaseError as error:
             connection.close()
             raise self._translated(error) from error
@@ -202,7 +207,7 @@ class SqliteJournal:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Serialise threads and turn SQLite's errors into ours."""
+        """Serialise threads and translate SQLite's errors."""
         with self._lock:
             try:
                 yield
@@ -211,7 +216,7 @@ class SqliteJournal:
 
     @contextmanager
     def _writing(self, *, sync: bool = True) -> Iterator[None]:
-        if not self.path.exists():  # SQLite would go on writing into a file that nobody finds any more
+        if not self.path.exists():  # SQLite would go on writing into the removed file
             raise CannotWrite(
                 f"The journal {self.path} is gone: the repository was moved or removed.",
                 hint="If it was moved, go on in its new place with `unstuck resume`; if it was removed, its work went with it.",
@@ -240,20 +245,31 @@ class SqliteJournal:
         )
 
 
-ASKED = ("verb", "task", "text", "shown", "who", "place", "inside", "pid", "token")
+REQUEST_COLUMNS = {
+    "verb": "verb",
+    "task": "task",
+    "text": "text",
+    "shown": "shown_tree",
+    "who": "requester",
+    "place": "place",
+    "inside": "inside",
+    "pid": "pid",
+    "token": "token",
+}
+"""The columns of a request, each with its field."""
 
 
-def asking(path: Path) -> Path:
-    """Return the folder in which those who ask something of a run stand by their word."""
+def proofs_folder(path: Path) -> Path:
+    """Return the folder in which waiting processes prove that they left a request."""
     return path.with_name("asking")
 
 
 def _request(number: int, at: object, *row: object) -> Request:
-    """Read a request; what is none of ours is one that nobody can carry out, and not an error."""
-    values: dict[str, Any] = dict(zip(ASKED, row, strict=True))
+    """Return the request of a row. An invalid row is a request that is refused, not an error."""
+    values: dict[str, Any] = dict(zip(REQUEST_COLUMNS.values(), row, strict=True))
     texts = [value for name, value in values.items() if name not in ("task", "pid")]
-    readable = all(isinstance(one, str) for one in texts) and isinstance(values["task"], str | None)
-    if values["verb"] not in VERBS or not readable:
+    is_readable = all(isinstance(text, str) for text in texts) and isinstance(values["task"], str | None)
+    if values["verb"] not in VERBS or not is_readable:
         return Request(id=number, verb="unreadable")
     pid = values.pop("pid")
     return Request(id=number, at=at if isinstance(at, float) else 0.0, pid=pid if isinstance(pid, int) else 0, **values)
@@ -269,8 +285,8 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables, or change those of an older format, once: another process may be at it."""
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Create the tables, or migrate older ones. Another process may do the same at this moment."""
     _, *formats = re.split(r"^-- Format .*\n", shipped("journal.sql"), flags=re.MULTILINE)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -279,13 +295,13 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(statement)
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.DatabaseError):  # a full disk has ended the transaction by itself
+        with suppress(sqlite3.DatabaseError):  # a full disk has already ended the transaction
             connection.execute("ROLLBACK")
         raise
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename a damaged journal with its companions; return the copy's name. Nothing is deleted."""
+    """Rename a damaged journal with its companion files, and return the new path."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     target = next(
         name

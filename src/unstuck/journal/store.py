@@ -18,7 +18,7 @@ class Journal(Protocol):
     def requests(self, after: int) -> Sequence[Request]: ...
 
     def beat(self) -> None:
-        """Renew the claim's heartbeat, durably with all facts before it; raise OwnershipLost if it is no longer ours."""
+        """Renew the claim's heartbeat durably. Raise OwnershipLost if another process owns the claim."""
 
 
 class Store(Journal, Protocol):
@@ -27,17 +27,17 @@ class Store(Journal, Protocol):
     def runs(self) -> Sequence[str]: ...
 
     def owner(self, run: str | None = None) -> Owner | None:
-        """Return whoever holds the claim on a run, or on this repository, alive or dead."""
+        """Return the owner of the claim on a run or on this repository, alive or dead."""
 
     def claim(self, run: str) -> Owner | None:
-        """Become the one writer; return the dead owner that was replaced, if any."""
+        """Become the only writer. Return the dead owner that was replaced, if any."""
 
     def release(self) -> None: ...
 
     def attended(self) -> AbstractContextManager[RequestProof]:
-        """Stand by a request that is left meanwhile, so that its supervisor can see whose it is."""
+        """Prove that this process leaves a request, so that the supervisor can check it."""
 
     def leave(self, run: str, request: Request) -> int:
-        """Leave a request for whoever owns the run; return its number."""
+        """Store a request for the owner of the run, and return its number."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What the supervisor can do next. A closed union: match on it."""
+"""Define the actions of the supervisor as a closed union. Match on it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from unstuck.model.failure import Kind
 class Accept:
     """Land the work. Success is an action like the others."""
 
-    because: str = ""  # a person's reason, where a person vouches for what no check could
+    because: str = ""  # a person's reason for accepting work that no check proves
     type: Literal["accept"] = "accept"
 
 
@@ -25,7 +25,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continue:
-    """Keep the attempt; open a new session in it. Charges nothing."""
+    """Keep the attempt and open a new session in it. Charges nothing."""
 
     hint: str = ""
     type: Literal["continue"] = "continue"
@@ -50,7 +50,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """Write a task into the plan that repairs this one; try this one again when it has landed."""
+    """Write a fix task into the plan, and try this task again when the fix has landed."""
 
     id: str  # the new task's id
     error: str
@@ -61,7 +61,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amend:
-    """Write tasks into the plan that the agent asks for; try this one again when they have landed."""
+    """Write requested tasks into the plan, and try this task again when they have landed."""
 
     ids: tuple[str, ...]
     request: Literal["SPLIT_TASK", "ADD_PREREQUISITE"]
@@ -71,7 +71,7 @@ class Amend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """Write tasks into the plan that the agent asks for behind this one, then decide about this one."""
+    """Write requested tasks into the plan behind this one, then decide about this one."""
 
     ids: tuple[str, ...]
     attempt: int
@@ -84,16 +84,16 @@ class Wait:
     """Do nothing until a time, then open a new session in the same attempt. Charges nothing."""
 
     until: float
-    what: str = ""  # what it waits for: an agent whose provider is at its limit, or the end of what stands in the way
+    what: str = ""  # an agent whose provider is at its limit, or the fault that has to end
     type: Literal["wait"] = "wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalate:
-    """Mark the task stuck and ask a person; independent tasks go on."""
+    """Mark the task stuck and ask a person. Independent tasks go on."""
 
     question: str
-    asks: str = ""  # what the remedies would ask a person about the surroundings, where that is what stands in the way
+    asks: str = ""  # the question of the remedies, if the environment is the cause
     type: Literal["escalate"] = "escalate"
 
 
@@ -111,7 +111,7 @@ Action = Accept | Retry | Continue | Rollback | Switch | Fix | Amend | Append | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The chosen action and why: enough to explain it without the code."""
+    """The chosen action and the reason for it."""
 
     action: Action
     reason: str

@@ -1,22 +1,22 @@
-"""What differs between two trees: one file before and after, all files by name, and what one side did to a file."""
+"""Describe the differences between two trees."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 NEVER_LANDS = "never lands"
-"""Stands in notes about work that the user's repository cannot take: the summary tells them, too."""
+"""Part of every note about work that the user's repository cannot take. The summary repeats such notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One path before and after. None is "does not exist"; a binary file that exists has an empty text."""
+    """One path before and after. None means that it does not exist. A binary file has an empty text."""
 
     path: str
     old: str | None = None
     new: str | None = None
     old_mode: int | None = None
     new_mode: int | None = None
-    """As git writes them: 0o100644, 0o100755, 0o120000."""
+    """Modes of git: 0o100644, 0o100755, 0o120000."""
     binary: bool = False
 
 
@@ -29,7 +29,7 @@ class Changes:
     deleted: tuple[str, ...] = ()
     plus: int = 0
     minus: int = 0
-    """Lines that came and that went, of files that have lines."""
+    """Added and removed lines of text files."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -38,10 +38,10 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touch:
-    """What one side of a conflict did to a file, in the lines of the commit that both began with."""
+    """A change to a file on one side of a conflict, in lines of the common ancestor."""
 
     task: str
-    """Empty for a commit of the user's."""
+    """Empty for a commit of the user."""
     file: str
     how: Literal["created", "modified", "deleted"]
     first: int = 0

@@ -1,6 +1,6 @@
-"""What a user can set, as frozen values.
+"""Define the settings of a user as frozen values.
 
-What each key means stands in `docs/reference/`, on the pages `configuration` and `agents`; tests hold them against this.
+The pages `configuration` and `agents` in `docs/reference/` explain each key. Tests compare them with these classes.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
-    """One agent: a command line or a script of the user's own, or a coding agent in the shape of the catalogue's manifests."""
+    """One agent: a command line, a script, or a coding agent described like those of the catalogue."""
 
     command: str = ""
     script: str = ""
@@ -40,7 +40,7 @@ class AgentConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceConfig:
-    """What a fresh worktree needs besides git's files."""
+    """The files and commands that a fresh worktree needs."""
 
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class WorkspaceConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyConfig:
-    """How results are checked."""
+    """The settings of verification."""
 
     unverified: Literal["ask", "land"] = "ask"
     timeout: float = 900.0
@@ -66,7 +66,7 @@ class VerifyConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsConfig:
-    """Seconds that a session may take; 0 is no limit."""
+    """Seconds that a session may take. 0 means no limit."""
 
     first_output: float = 180.0
     silence: float = 1200.0
@@ -76,7 +76,7 @@ class LimitsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxConfig:
-    """What sessions, checks and set-up commands can reach, where bubblewrap is there."""
+    """The files and network that sessions, checks and set-up commands can use under bubblewrap."""
 
     mode: Literal["auto", "bwrap", "none"] = "auto"
     checks: Literal["auto", "bwrap", "none"] = "auto"
@@ -92,7 +92,7 @@ class GitConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemediesConfig:
-    """What tool-level recovery may do, and would rather do."""
+    """The permissions and preferences of tool-level recovery."""
 
     allow: Literal["safe", "caution", "privileged", "destructive"] = "safe"
     never: tuple[str, ...] = ()
@@ -109,21 +109,21 @@ class RemediesConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveConfig:
-    """What a person wants to approve."""
+    """The steps that a person wants to approve."""
 
     before: tuple[Literal["plan", "land"], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixesConfig:
-    """How fix tasks are written."""
+    """The settings of fix tasks."""
 
     scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookConfig:
-    """What a hook inside an agent does besides telling ways out."""
+    """The duties of a hook inside an agent, in addition to its advice."""
 
     guard: bool = True
     protected: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class HookConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """Where a fleet meets: the store of its journals and jobs, and the remote that its work goes through."""
+    """The store of a fleet's journals and jobs, and the remote that its work goes through."""
 
     url: str = ""
     remote: str = "origin"
@@ -144,7 +144,7 @@ class StoreConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyConfig:
-    """Whom to tell of what: each a command, an Apprise address, or a list of these."""
+    """The receivers of each notification: a command, an Apprise address, or a list of these."""
 
     stuck: str | tuple[str, ...] = ""
     ended: str | tuple[str, ...] = ""
@@ -198,12 +198,12 @@ OnStuck = Literal["skip", "halt"]
 
 
 Quota = Literal["wait", "switch", "exit"]
-"""What to do about a provider's limit: wait for its end, give the task to another agent, or end the run until then."""
+"""The reaction to a provider's limit: wait for its end, switch to another agent, or end the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeLimits:
-    """Ceilings in seconds; None is no limit."""
+    """Ceilings in seconds. None means no limit."""
 
     first_output: float | None = None
     silence: float | None = None

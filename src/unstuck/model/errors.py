@@ -1,14 +1,14 @@
-"""What *we* can raise. The agent's failures are values; these are ours, each with a way on."""
+"""Define the exceptions of unstuck. Failures of agents are values, not exceptions."""
 
 import errno
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_ROOM = (*FULL, errno.EROFS)
-"""What a machine has against a write: no fault of ours, wherever we meet it."""
+"""The machine refuses to write: not a fault of the program."""
 
 
 class UnstuckError(Exception):
-    """Something we cannot go on with: what happened, and what to do next."""
+    """An error that ends a command, with a hint about what to do next."""
 
     exit_code = 1
 
@@ -19,13 +19,13 @@ class UnstuckError(Exception):
 
 
 class BadUsage(UnstuckError):
-    """The call, the plan or the configuration is wrong; nothing was started."""
+    """The call, the plan or the configuration is wrong. Nothing was started."""
 
     exit_code = 64
 
 
 class InvalidPlan(BadUsage):
-    """The plan has problems; all of them are listed."""
+    """The plan has problems. All of them are listed."""
 
 
 class Unavailable(UnstuckError):
@@ -39,23 +39,23 @@ class Owned(Unavailable):
 
 
 class OwnershipLost(UnstuckError):
-    """Our claim on the run was taken over; we must not write any more."""
+    """Another supervisor took the run over. This one must not write any more."""
 
 
 class JournalDamaged(UnstuckError):
-    """The journal cannot be read; it was set aside under the name in the message."""
+    """The journal cannot be read. It was set aside under the name in the message."""
 
 
 class CannotWrite(UnstuckError):
-    """The disk is full or `.unstuck/` is read-only; what was recorded before stands."""
+    """The disk is full or `.unstuck/` is read-only. Earlier records are intact."""
 
 
 class GitFailed(UnstuckError):
-    """A git command of ours failed."""
+    """A git command of unstuck failed."""
 
 
 class CheckpointGone(UnstuckError):
-    """A commit or ref that we recorded no longer exists."""
+    """A recorded commit or ref no longer exists."""
 
 
 class RunConflict(UnstuckError):
@@ -65,7 +65,7 @@ class RunConflict(UnstuckError):
 
 
 def unwritable(path: object, error: OSError) -> CannotWrite:
-    """Say which file cannot be written, and what to do; a command without a run names itself as the way on."""
+    """Return the error for a file that cannot be written."""
     mend = "Make room" if error.errno in FULL else "Make it writable"
     return CannotWrite(
         f"{path} cannot be written: {error.strerror}.",
@@ -74,7 +74,7 @@ def unwritable(path: object, error: OSError) -> CannotWrite:
 
 
 def with_extra(extra: str) -> str:
-    """Say how an extra comes into an unstuck that was installed from its folder, by whatever did that."""
+    """Return how to install an extra, for each installer."""
     each = " or ".join(
         f"`{command} '.[{extra}]'`" for command in ("pipx install --force", "uv tool install --force", "pip install")
     )

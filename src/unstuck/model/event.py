@@ -1,7 +1,11 @@
-"""Every fact the journal can hold. A closed union: append-only, never edited. Its JSON is the shape of the values themselves."""
+"""Define the events of the journal as a closed union.
+
+The journal is append-only. Field names are the keys of the stored JSON, unless a field has an alias. A new field needs
+a default, and `OMIT_WHEN_EMPTY` keeps it out of events that do not use it.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,54 +16,54 @@ from unstuck.model.errors import JournalDamaged
 from unstuck.model.failure import Failure
 from unstuck.model.outcome import Outcome
 from unstuck.model.plan import Task
-from unstuck.model.verdict import Verdict
+from unstuck.model.verdict import OMIT_WHEN_EMPTY, Verdict
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 CommitMode = Literal["auto", "single", "message-only"]
 Verb = Literal["stop", "retry", "answer", "skip", "reset", "accept", "approve", "rollback", "undo", "run", "unreadable"]
-"""What can be asked; `run` only to be refused, and the last stands for a row that is no request of ours."""
+"""The requests to a run. `run` is always refused; `unreadable` stands for a row that is not a valid request."""
 Order = Literal["given", "experience"]
 Gate = Literal["plan", "land"]
-"""What a person may want to approve: that the plan is begun, and that work lands."""
+"""The steps that a person may want to approve: the start of the plan, and each landing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user asked for when the run began; a resumed run keeps it."""
+    """The options of the user when the run began. A resumed run keeps them."""
 
     agents: tuple[str, ...]
     parallel: int = 4
     commit: CommitMode = "auto"
     profile: str = "adaptive"
     on_stuck: OnStuck | None = None
-    """None: what the profile says."""
+    """None means that the profile decides."""
     max_attempts: int | None = None
     max_time: float | None = None
     siblings_first: bool = False
-    """A failed task is tried again only after those that ran at its side have finished; comes from the profile."""
+    """A failed task is tried again only after the tasks beside it have finished. The profile sets it."""
     budget_usd: float | None = None
     quota: Quota = "wait"
     cache: bool = True
-    """Whether a check that passed on a tree before counts without running it again."""
+    """A check that passed on a tree before is not run on it again."""
     order: Order | None = None
-    """Who begins a task: the first agent named, or who did best; None: as named, until there is evidence enough."""
+    """The order of agents: as named, or by landed rate. None means as named until each has enough attempts."""
     records: tuple[tuple[str, int, int], ...] = ()
     """With order `experience`: agent, attempts landed and attempts failed in earlier runs. Kept for the replay."""
     sorts: tuple[tuple[str, tuple[tuple[str, int, int], ...]], ...] = ()
     """Unused. Journals of version 0.1 hold such records by sort of task here."""
     approve: tuple[Gate, ...] = ()
-    """What a person wants to approve before it is done."""
+    """The steps that wait for a person's approval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the files beside a plan ask of its run."""
+    """The settings of a run in the files beside its plan."""
 
     recovery: bool = False
     awaits_approval: bool = False
-    """Its loop yields to the user."""
+    """The plan's loop waits for the user's approval."""
     limits: Mapping[str, int]
 
 
@@ -76,7 +80,7 @@ class PastAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTask:
-    """What a predecessor tried for one task, oldest first."""
+    """A predecessor's attempts at one task, oldest first."""
 
     id: str
     attempts: tuple[PastAttempt, ...]
@@ -84,7 +88,7 @@ class PastTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastCommit:
-    """A commit that a predecessor called good. We did not check it, so it is no checkpoint of ours."""
+    """A commit that a predecessor called good. It was not verified here, so it is no checkpoint."""
 
     hash: str
     subtask_id: str
@@ -93,31 +97,33 @@ class PastCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Something that a person asks of a run. Any process may leave one; the run's owner carries it out."""
+    """A person's request to a run. Any process may leave one. The run's owner carries it out."""
+
+    __pydantic_config__ = {"populate_by_name": True}  # noqa: RUF012  # read by pydantic, never changed
 
     id: int
     verb: Verb
     task: str | None = None
     text: str = ""
-    shown: str = ""
-    """The tree that was shown to whoever accepts it."""
-    who: str = ""
+    shown_tree: str = field(default="", metadata={"alias": "shown"})
+    """The tree that the person saw when accepting it."""
+    requester: str = field(default="", metadata={"alias": "who"})
     place: str = ""
     at: float = 0.0
     inside: str = ""
-    """The session or check that asked; empty for a person."""
+    """The session or check that made the request. Empty for a person."""
     pid: int = 0
     token: str = ""
-    """The process that stands by it until it is seen, and by what that is known."""
+    """The process that waits until the request is seen, and the token that proves it."""
     doubt: str = ""
-    """Why it is nobody's word, as seen by the run's owner."""
+    """The owner's reason to doubt that a person made the request."""
 
 
-# --- facts about the run ---------------------------------------------------------------------------
+# --- events of the run ---------------------------------------------------------------------------
 
 
 GOAL = "goal"
-"""The format of a plan that is one sentence of a person's, kept by us."""
+"""The format of a plan that is one sentence of a person, kept by unstuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,35 +134,35 @@ class RunStarted:
     base: str
     """The commit that the run starts from."""
     branch: str | None
-    """The user's branch at that time; None on a detached HEAD."""
+    """The user's branch at that time, or None on a detached HEAD."""
     options: Options
     tasks: tuple[Task, ...]
     title: str = ""
     plan_files: tuple[str, ...] = ()
-    """The plan and its companions, as far as they lie in the checkout: our changes to them become a commit."""
+    """The plan and its companion files in the checkout. Changes of the run to them become a commit."""
     inside: str = ""
-    """The run whose session began this one; empty where a person did. Only that run's sessions may operate it."""
+    """The run whose session began this one, which only its sessions may operate. Empty if a person began it."""
     type: Literal["run_started"] = "run_started"
 
     @property
     def about(self) -> str:
-        """What it works on, as people know it: the plan's path, or the goal where there is no plan."""
+        """Return the plan's path, or the goal if there is no plan."""
         return self.title if self.format == GOAL else self.plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
-    """A supervisor took the run up again; a new epoch gives stuck tasks fresh budgets."""
+    """A supervisor resumed the run. A new epoch gives stuck tasks fresh budgets."""
 
     epoch: bool
     tip: str
-    """The run's branch, with new commits of the user's branch merged in."""
+    """The tip of the run's branch, with new commits of the user's branch merged in."""
     type: Literal["run_resumed"] = "run_resumed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChanged:
-    """A person changed the plan and said so: tasks whose text changed are open again."""
+    """A person changed the plan and confirmed it. Tasks whose text changed are open again."""
 
     tasks: tuple[Task, ...]
     reopened: tuple[str, ...]
@@ -170,17 +176,17 @@ class Operated:
     request: Request
     refused: str = ""
     reopened: tuple[str, ...] = ()
-    """Tasks that are open again because of it."""
+    """Tasks that the request opened again."""
     before: str | None = None
     after: str | None = None
-    """The run's branch before and after, where the request moves it."""
+    """The tip of the run's branch before and after, if the request moves it."""
     undoes: int | None = None
     type: Literal["operated"] = "operated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inherited:
-    """What a predecessor recorded before the run began. Agents are told of it; it uses up no budget."""
+    """The records of a predecessor from before the run. Briefs quote them. They use up no budget."""
 
     source: str
     tasks: tuple[PastTask, ...]
@@ -190,18 +196,18 @@ class Inherited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """Something worth telling that decides nothing."""
+    """A note for people. It decides nothing."""
 
     text: str
     task: str | None = None
     meanwhile: bool = False
-    """It tells of a change in the user's repository while a session ran: the summary does, too."""
+    """The note is about a change in the user's repository while a session ran. The summary repeats it."""
     type: Literal["noted"] = "noted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BroughtHome:
-    """The end of the run reached the user's branch, or did not, and why."""
+    """The result of merging the run's branch into the user's branch."""
 
     commit: str | None
     text: str
@@ -216,10 +222,10 @@ class RunEnded:
 
 
 CHANGED = "A person changed it since it ended."
-"""What a run's end comes to when something was asked of the run afterwards."""
+"""The reason of a run's end after a later request."""
 
 
-# --- facts about a task, in the order of the line ---------------------------------------------------
+# --- events of a task, in the order of the pipeline ---------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +236,9 @@ class AttemptStarted:
     base: str
     slot: int
     tree: str | None = None
-    """Files to begin with, where they are not the base's."""
+    """The tree to begin with, if it is not that of the base."""
+    entry: int = field(default=0, metadata=OMIT_WHEN_EMPTY)
+    """The place of this agent's session, if several agents work in one attempt."""
     type: Literal["attempt_started"] = "attempt_started"
 
 
@@ -238,6 +246,8 @@ class AttemptStarted:
 class SessionStarted:
     task: str
     session: int
+    entry: int = field(default=0, metadata=OMIT_WHEN_EMPTY)
+    """As in `AttemptStarted`."""
     type: Literal["session_started"] = "session_started"
 
 
@@ -245,6 +255,8 @@ class SessionStarted:
 class SessionEnded:
     task: str
     outcome: Outcome
+    entry: int = field(default=0, metadata=OMIT_WHEN_EMPTY)
+    """As in `AttemptStarted`."""
     type: Literal["session_ended"] = "session_ended"
 
 
@@ -274,19 +286,21 @@ class Acted:
     task: str
     action: Action
     commit: str | None = None
-    """Where the run's branch stands after landing."""
+    """The tip of the run's branch after landing."""
     snapshot: str | None = None
     """The ref under which the attempt's work is kept."""
     changes: Changes | None = None
-    """What the landed commit changes, its first few hundred files."""
+    """The first few hundred files that the landed commit changes."""
     added: tuple[Task, ...] = ()
     """Tasks that were written into the plan."""
+    doubt: str = field(default="", metadata=OMIT_WHEN_EMPTY)
+    """The open finding of a provisional landing, as one sentence. Empty for a final landing."""
     type: Literal["acted"] = "acted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebased:
-    """Other work landed first, of a task or of the user; the work was merged onto the new tip and must be verified again."""
+    """Other work landed first. This work was merged onto the new tip and must be verified again."""
 
     task: str
     base: str
@@ -301,7 +315,7 @@ Event = LineEvent | RunEvent
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event as the journal holds it: its place and its time."""
+    """An event with its place in the journal and its time."""
 
     seq: int
     at: float
@@ -309,12 +323,13 @@ class Entry:
 
 
 def encode(event: Event) -> str:
-    return _adapter().dump_json(event, exclude_defaults=False).decode()
+    """Return the JSON of an event as the journal stores it."""
+    return _adapter().dump_json(event, by_alias=True).decode()
 
 
 def decode(text: str, *, seq: int) -> Event:
-    """Read one event; a journal written by a newer unstuck is refused by name, not misread."""
-    from pydantic import ValidationError  # noqa: PLC0415  # heavy: who only names an event needs none of it
+    """Return the event of a stored text. Raise JournalDamaged if it cannot be read."""
+    from pydantic import ValidationError  # noqa: PLC0415  # heavy, and only needed to read or write events
 
     try:
         return _adapter().validate_json(text)

@@ -1,4 +1,4 @@
-"""Values of landing work and merging the run's branch back."""
+"""Describe the steps of landing work and of merging the run's branch into the user's branch."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ def run_branch(run: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Work that was put away before something destructive: tracked, untracked and index."""
+    """Work that was saved before a destructive step: tracked files, untracked files and the index."""
 
     ref: str
     commit: str
@@ -21,7 +21,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Exactly what would land: git's id of it, and what was left out of it, as sentences."""
+    """The tree that would land, by its id, with notes about files that were left out."""
 
     id: str
     notes: tuple[str, ...] = ()
@@ -29,14 +29,14 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Two lines of work that cannot be merged by machine."""
+    """Two lines of work that git cannot merge."""
 
     files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """What to land: a verified tree, the commit it was verified on, and the commit's text and time."""
+    """The commit to land: a verified tree, its base, and the message and time."""
 
     tree: str
     base: str
@@ -53,14 +53,14 @@ class AlreadyMerged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastForward:
-    """The user's branch can simply move on to `commit`."""
+    """The user's branch can move forward to `commit`."""
 
     commit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """The user's branch moved; `commit` joins both. Its tree must be verified before it is applied."""
+    """A merge with the user's branch, which moved. Its tree must be verified before it is applied."""
 
     commit: str
     tree: str
@@ -68,7 +68,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotPossible:
-    """Why the branch stays where it is, as a sentence, and the command that brings it home by hand."""
+    """The reason why the user's branch does not move, and the command to merge by hand."""
 
     reason: str
     command: str

@@ -1,4 +1,4 @@
-"""One session, and one tree to verify, as plain values: any machine that has the commits and the agent can do it."""
+"""Describe the work of one session or verification as values that another machine can carry out."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from unstuck.model.plan import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOrder:
-    """What is needed to run one session. Run, task, attempt and session name it."""
+    """The order to run one session, identified by run, task, attempt and session."""
 
     run: str
     task: str
@@ -21,47 +21,47 @@ class SessionOrder:
     base: str
     limits: TimeLimits
     tree: str | None = None
-    """What the slot holds when the session begins, where that is not `base` itself."""
+    """The tree in the slot when the session begins, if it is not that of `base`."""
     brief: str = ""
-    """All that an agent needs which knows nothing."""
+    """The whole brief, for an agent that knows nothing of the task."""
     word: str = ""
-    """What is said instead to the agent's own session `resume`, where that can be continued."""
+    """The shorter text for the agent's own session `resume`, if that can be continued."""
     resume: str = ""
     lasting: bool = False
-    """What it leaves running stays."""
+    """Processes that the session leaves behind are not ended."""
     begun: bool = False
-    """A supervisor that died had begun it: it is not begun again, but asked how it ended."""
+    """A supervisor that died started this session. It is not started again, only its end is read."""
     probe: bool = False
-    """It only tries whether the agent can be started at all."""
+    """The session only tests whether the agent can be started."""
     place: str = ""
-    """Where it must be run, as an earlier session's end says; empty for anywhere."""
+    """The worker that must run it, from an earlier session's end. Empty for any worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDone:
-    """How a session ended; its work is in the slot."""
+    """The end of a session. Its work is in the slot."""
 
     outcome: Outcome
     failure: Failure | None = None
-    """Why it never began: its set-up failed."""
+    """The failed set-up, if the session never began."""
     notes: tuple[str, ...] = ()
-    """What changed around it meanwhile, as sentences."""
+    """Sentences about changes in the user's repository meanwhile."""
     place: str = ""
-    """Where it was run; empty for here."""
+    """The worker that ran it. Empty for this machine."""
     version: bool = False
-    """Of a probe: whether the agent's program tells its version."""
+    """In a probe, the agent's program printed its version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is verified: a tree on its base, the task that it is for, and what its author said."""
+    """The tree to verify, with its base, its task and the agent's report."""
 
     task: Task
     base: str
     tree: str
     claim: Claim = "none"
-    said: str = ""
+    last_message: str = ""
     alone: bool = True
-    """The session ended by itself and well."""
+    """The session was not ended from outside, and without an error."""
     start: str = ""
-    """The tree that the attempt began with, where that is not its base."""
+    """The tree that the attempt began with, if it is not that of its base."""

@@ -1,10 +1,10 @@
-"""How a session of an agent ended: its process, and what its own output says of it. Values only; readers make them."""
+"""Describe the end of an agent's session: its process and its output."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 Claim = Literal["done", "failed", "none"]
-"""What the agent says of its work. Never believed unverified."""
+"""The agent's statement about its work. It is never trusted without verification."""
 
 
 End = Literal[
@@ -12,7 +12,7 @@ End = Literal[
     "budget", "permission_denied", "refused", "tool_hang", "crashed", "killed", "no_work", "unreadable", "network", "bad_request",
     "asks",
 ]  # fmt: skip
-"""Why a session ended, as far as its output tells. Says nothing about whether the work is right."""
+"""The reason of a session's end, as its output reports it. It proves nothing about the work."""
 
 
 Ending = Literal[
@@ -26,8 +26,8 @@ Ending = Literal[
     "supervisor_died",
     "worker_gone",
 ]
-"""How a process ended: by itself, by a signal, by one of our three limits, because the run was stopped,
-because it could not be started at all, or together with the supervisor or with the worker that had it."""
+"""The end of a process: its own exit, a signal, one of the three limits, a stop of the run, a failed start, or the death of
+its supervisor or worker."""
 
 
 ENDED_BY_US: tuple[Ending, ...] = ("stopped", "supervisor_died", "worker_gone")
@@ -38,19 +38,19 @@ KILLED_BY_US: tuple[Ending, ...] = ("first_output", "silence", "wall_clock", "st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One thing that the agent did, and how it came out."""
+    """One tool call of the agent, with its result."""
 
     name: str
     input: str = ""
     exit_code: int | None = None
-    """None where the agent does not tell."""
+    """None if the agent does not report it."""
     ok: bool | None = None
-    """None: it never returned."""
+    """None if the call never returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens, as the agent counts them."""
+    """The token counts that the agent reports."""
 
     input_tokens: int
     output_tokens: int
@@ -62,14 +62,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a process ended and what it last printed. The whole output is in the log."""
+    """The end of a process and its last output. The whole output is in the log."""
 
     ending: Ending
     exit_code: int | None = None
     signal: int | None = None
     seconds: float = 0.0
     tail: str = ""
-    """The last of both streams, redacted, at most a few kilobytes."""
+    """The end of both streams, redacted, at most a few kilobytes."""
     output_bytes: int = 0
 
     @property
@@ -79,67 +79,70 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How one session of an agent ended. Says nothing yet about whether the work is right."""
+    """The end of one session of an agent. It proves nothing about the work."""
 
     ended: Ended
     claim: Claim = "none"
     approach: str = ""
-    """One line in the agent's own words: how it went about the task."""
+    """One line in the agent's own words about its approach."""
     end: End | Literal[""] = ""
-    """Why the session ended, as the agent's own output tells; empty where it is not read."""
+    """The reason of the end in the agent's output. Empty if the output is not parsed."""
     session: str = ""
-    """The agent's own name for the session, by which it can be resumed, where it has one."""
+    """The agent's name of the session, which can resume it."""
     cost_usd: float | None = None
-    """What the agent says it cost; None is unknown, not nothing. A resumed session is billed with all that went before."""
+    """The reported cost, or None if unknown. A resumed session includes its earlier cost."""
     usage: Usage | None = None
     resets_at: float | None = None
-    """When a limit ends, in seconds since 1970, where the provider says so."""
+    """The end of a limit in seconds since 1970, if the provider states it."""
     message: str = ""
-    """The last thing that the agent said, or the error that ended it."""
+    """The agent's last message, or the error that ended the session."""
     failed: tuple[ToolCall, ...] = ()
     """The last tool calls that failed."""
     lost: bool = False
-    """The session that was to be resumed does not exist any more."""
+    """The session to resume no longer exists."""
     denied: tuple[str, ...] = ()
-    """What the agent wanted to do and was not allowed to."""
+    """The actions that the agent was not permitted to do."""
 
     @property
     def claimed(self) -> bool:
-        """Whether it ended by itself and says that it is done; a process that hangs after its last word has ended, too."""
+        """Return whether the agent says that it is done, and its session ended without an error.
+
+        A process that hangs after its last message counts as ended.
+        """
         return self.claim == "done" and (self.ended.ok or self.end == "done_claimed")
 
     @property
     def words(self) -> str:
-        """What the agent said last: the end of its output, or its last message where the output is a record of events."""
+        """Return the agent's last message, or the end of an output that is plain text."""
         return self.message if self.end else self.ended.tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """An error of a provider, or of the agent with it."""
+    """An error of a provider, or of the agent's connection to it."""
 
     end: End
     message: str = ""
     resets_at: float | None = None
-    """When it is over, in seconds since 1970, where that is said."""
+    """The end of the fault in seconds since 1970, if the provider states it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """Everything that was read from one session's output."""
+    """The parsed output of one session."""
 
     end: End
     claim: Claim = "none"
     session: str = ""
-    """The agent's own name for the session: it can be resumed by it."""
+    """The agent's name of the session, which can resume it."""
     message: str = ""
-    """The last thing that the agent, or the error that ended it, said."""
+    """The agent's last message, or the error that ended the session."""
     approach: str = ""
     cost_usd: float | None = None
     usage: Usage | None = None
     resets_at: float | None = None
     tools: tuple[ToolCall, ...] = ()
     denied: tuple[str, ...] = ()
-    """What it wanted to do and was not allowed to."""
+    """The actions that the agent was not permitted to do."""
     lost: bool = False
-    """The session that was to be resumed does not exist any more."""
+    """The session to resume no longer exists."""

@@ -1,4 +1,4 @@
-"""Text from elsewhere, made safe to show: one line of it, or a fenced quotation that nothing in it can close."""
+"""Make text safe and readable for people."""
 
 import re
 from datetime import UTC, datetime
@@ -10,17 +10,17 @@ ESCAPES = re.compile(
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]"
 )
-"""What steers a terminal: colours, titles, links, the clipboard; seven bits wide and eight."""
+"""Escape sequences of terminals (colours, titles, links, clipboard), in their 7-bit and 8-bit forms."""
 COLOURS = re.compile(r"\x1b\[[0-9;]{0,16}m")
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
 
 
 def visible(text: str, *, colours: bool = False) -> str:
-    """Return text from elsewhere without anything that a terminal would obey or that turns its order around.
+    """Return foreign text without control sequences and without marks that reverse its direction.
 
-    The one law for what goes to a terminal, into the journal and into files for people. `colours` may stay where
-    they are our own.
+    All text for a terminal, the journal or files for people passes through here. `colours` keeps the colours of
+    unstuck's own texts.
     """
     if UNSAFE.search(text) is None:
         return text
@@ -33,7 +33,7 @@ def visible(text: str, *, colours: bool = False) -> str:
 
 
 def quoted(text: str, limit: int) -> str:
-    """Fence text so that nothing in it can close the fence; keep its end when it is too long."""
+    """Return text in a code fence that it cannot close. Of a longer text the end is kept."""
     clean = "\n".join(line.rstrip() for line in visible(text).split("\n")).strip("\n")
     if len(clean) > limit:
         clean = f"[{len(clean) - limit} characters left out]\n{clean[-limit:]}"
@@ -43,45 +43,48 @@ def quoted(text: str, limit: int) -> str:
 
 
 def fill(form: str, **blanks: object) -> list[str]:
-    """Fill in a form of the catalogue, line by line; one whose blank holds a list is repeated for each of it."""
+    """Return the lines of a form with its blanks filled. A line with a list is repeated for each item."""
     lines: list[str] = []
     for line in form.strip("\n").split("\n"):
         listed = next((key for key, value in blanks.items() if isinstance(value, list) and f"{{{key}}}" in line), None)
-        rows = [{}] if listed is None else [{listed: one} for one in cast("list[str]", blanks[listed])]
+        rows = [{}] if listed is None else [{listed: item} for item in cast("list[str]", blanks[listed])]
         lines += (line.format_map(blanks | row) for row in rows)
     return lines
 
 
 def one_line(text: str, limit: int) -> str:
-    """Fold text into one line of at most `limit` characters."""
+    """Return text as one line of at most `limit` characters."""
     folded = " ".join("".join(char if char.isprintable() else " " for char in ESCAPES.sub("", text)).split())
     return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
 
 
 def waits(what: str, until: float, now: float | None = None) -> str:
-    """Say for what and until when something waits, in the reader's own time, and what happens then."""
+    """Return a sentence part about a wait: its cause, its end in local time, and what happens then."""
     moment = datetime.fromtimestamp(min(max(0.0, until), LATEST)).astimezone()
     far = now is not None and until - now >= DAY
     left = ""
     if now is not None and until > now:
-        unit, name = next((one for one in UNITS if until - now >= one[0]), (1, "s"))
+        unit, name = next((unit for unit in UNITS if until - now >= unit[0]), (1, "s"))
         left = f" (in {(until - now) / unit:.0f} {name})"
-    told = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
+    cause = f"waits for {one_line(what, WHAT_CHARS)}" if what else "waits"
     then = "tries again" if what.startswith(THE_END_OF) else "goes on in the same session"
-    return f"{told} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then {then}"
+    return f"{cause} until {moment:{'%a %H:%M' if far else '%H:%M'}}{left}, then {then}"
 
 
 DAY = 86400
 UNITS = ((DAY, "d"), (3600, "h"), (60, "min"))
 WHAT_CHARS = 40
 THE_END_OF = "the end of this: "
-"""How a wait is told that is for no agent: whoever met it, a check or a session, tries again."""
+"""Begins the cause of a wait that is not for an agent. The check or session that failed is tried again."""
 LATEST = 250_000_000_000.0
-"""Some day in the year 9892: a stated reset may be nonsense (no number, which is why 0 comes first), and later ones are no dates any more."""
+"""A day in the year 9892. A provider may state a senseless reset, and later times are not valid dates.
+
+`max(0.0, until)` has 0.0 first because the stated time may be no number.
+"""
 
 
 def iso(at: float) -> str:
-    """Return a moment as files and JSON have it."""
+    """Return a time in the format of files and JSON."""
     return datetime.fromtimestamp(min(max(0.0, at), LATEST), UTC).isoformat(timespec="seconds")
 
 
@@ -92,30 +95,30 @@ def counted(number: int, noun: str) -> str:
 
 LONGEST = 1 << 16
 LINE_HEAD, LINE_TAIL = 1500, 500
-"""A longer line is cut in its middle: no rule needs more, and one line must not stall a scan."""
+"""A longer line is cut in its middle, because no rule needs more and a scan must stay fast."""
 CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 OVERSTRUCK = "[^\b]\b"
 
 
 def clean(text: str) -> list[str]:
-    """Split into lines as a terminal would show them."""
+    """Return the lines of a text as a terminal would show them."""
     if not text:
         return []
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    found = [line if len(line) <= LONGEST else f"{line[:LONGEST]}{line[-LONGEST:]}" for line in text.split("\n")]
-    if not found[-1]:
-        found.pop()
+    lines = [line if len(line) <= LONGEST else f"{line[:LONGEST]}{line[-LONGEST:]}" for line in text.split("\n")]
+    if not lines[-1]:
+        lines.pop()
     if "\x1b" in text:
-        found = [ESCAPES.sub("", line) if "\x1b" in line else line for line in found]
+        lines = [ESCAPES.sub("", line) if "\x1b" in line else line for line in lines]
     if "\b" in text:
-        found = [re.sub(OVERSTRUCK, "", line) for line in found]
+        lines = [re.sub(OVERSTRUCK, "", line) for line in lines]
     if "\r" in text:
-        found = [_overwritten(line) if "\r" in line else line for line in found]
-    if not all(line.isascii() and line.isprintable() for line in found):  # else no pattern, which is slow to compile
+        lines = [_overwritten(line) if "\r" in line else line for line in lines]
+    if not all(line.isascii() and line.isprintable() for line in lines):  # the pattern is slow to compile
         controls = re.compile(CONTROLS)
-        found = [controls.sub("", line) for line in found]
-    return [line if len(line) <= LINE_HEAD + LINE_TAIL else _cut(line) for line in found]
+        lines = [controls.sub("", line) for line in lines]
+    return [line if len(line) <= LINE_HEAD + LINE_TAIL else _cut(line) for line in lines]
 
 
 def shown(text: str) -> str:
@@ -124,7 +127,7 @@ def shown(text: str) -> str:
 
 
 def _overwritten(line: str) -> str:
-    """Keep what a terminal shows at the end: the last stretch that is not blank."""
+    """Return the text that a terminal shows in the end: the last part that is not blank."""
     return next((part for part in reversed(line.split("\r")) if part.strip()), "")
 
 

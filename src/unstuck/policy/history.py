@@ -268,7 +268,9 @@ def retell(entries: Iterable[Entry], policy: Policy) -> list[Retold]:
 
 def _seems_healthy(task: TaskState) -> bool:
     """Whether the journal knows of no gate that was red on the task's base."""
-    return not any(one.although for attempt in task.attempts if attempt.verdict for one in attempt.verdict.results)
+    return not any(
+        one.excused_because for attempt in task.attempts if attempt.verdict for one in attempt.verdict.results
+    )
 
 
 def stopping_point(told: Iterable[Retold]) -> dict[str, Retold]:

@@ -93,7 +93,10 @@ def _verdict(verdict: Verdict) -> str:
     if red:
         return f"fails: {'; '.join(red)}"
     results = verdict.results
-    excused, idle = sum(bool(one.although) for one in results), sum(bool(one.idle) for one in results)
+    excused, idle = (
+        sum(bool(one.excused_because) for one in results),
+        sum(bool(one.not_meaningful_because) for one in results),
+    )
     told = f"{len(results) - excused - idle} of {len(results)} checks pass"
     told += f", {excused} {'is' if excused == 1 else 'are'} red and excused" if excused else ""
     return f"{told}, {idle} {'says' if idle == 1 else 'say'} nothing" if idle else told

@@ -72,7 +72,7 @@ def _verified(tasks: Iterable[TaskState]) -> Iterator[str]:
         last = results[-1]
         counts = last.counts
         facts = [f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else last.status]
-        facts += [_prose(part) for part in (last.although, last.idle) if part]
+        facts += [_prose(part) for part in (last.excused_because, last.not_meaningful_because) if part]
         facts += [f"after {len(results)} tasks"] if len(results) > 1 else []
         yield f"- {_code(command, COMMAND_CHARS)}: {'; '.join(facts)}"
 

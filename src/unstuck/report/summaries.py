@@ -261,9 +261,9 @@ def _of_task(task: TaskState) -> Iterator[str]:
     if verdict is not None and task.status == "complete":
         yield from (one_line(str(remark), LINE_CHARS) for remark in verdict.remarks if remark.severity != "reject")
         for result in verdict.results:
-            if result.although:
-                yield one_line(f"`{result.command}` is red, and excused: {result.although}", LINE_CHARS)
-            elif result.idle:
-                yield one_line(f"`{result.command}` says nothing: {result.idle}", LINE_CHARS)
+            if result.excused_because:
+                yield one_line(f"`{result.command}` is red, and excused: {result.excused_because}", LINE_CHARS)
+            elif result.not_meaningful_because:
+                yield one_line(f"`{result.command}` says nothing: {result.not_meaningful_because}", LINE_CHARS)
     denied = [call for attempt in task.attempts if attempt.outcome for call in attempt.outcome.denied]
     yield from (one_line(f"its agent was not allowed {call}", LINE_CHARS) for call in dict.fromkeys(denied))

@@ -31,10 +31,10 @@ def verdict_notes(verdict: Verdict) -> Iterator[str]:
     for result in verdict.results:
         if result.flaky and result.ended.ok:
             yield f"`{result.command}` is flaky: on one and the same tree it failed {result.runs - 1} of {result.runs} times."
-        elif result.although:
-            yield f"`{result.command}` {NOT_COUNTED}: {result.although}."
-        elif result.idle and any(one.status == "pass" for one in verdict.results):
-            yield f"A check says nothing: {result.idle}."
+        elif result.excused_because:
+            yield f"`{result.command}` {NOT_COUNTED}: {result.excused_because}."
+        elif result.not_meaningful_because and any(one.status == "pass" for one in verdict.results):
+            yield f"A check says nothing: {result.not_meaningful_because}."
 
 
 def red_before(before: CheckResult) -> str:
@@ -81,8 +81,8 @@ def _check(case: ET.Element, result: CheckResult) -> None:
         tests = f": {', '.join(result.tests)}" if result.tests else ""
         failure = _note(case, f"{result.kind}: exit code {result.ended.exit_code}{tests}", result.kind)
         failure.text = _text(result.ended.tail[-TAIL_CHARS:])
-    elif result.status == "inconclusive" or result.although:
-        _note(case, result.idle or result.although)
+    elif result.status == "inconclusive" or result.excused_because:
+        _note(case, result.not_meaningful_because or result.excused_because)
 
 
 def _case(suite: ET.Element, task: str, name: str) -> ET.Element:
@@ -141,7 +141,7 @@ def check_object(result: CheckResult) -> dict[str, Any]:
         "runs": result.runs,
         "flaky": result.flaky,
         "cached": result.cached,
-        "why": result.idle or result.although or None,
+        "why": result.not_meaningful_because or result.excused_because or None,
         "counts": asdict(result.counts) if result.counts else None,
         "tests": list(result.tests),
         "log": result.log or None,

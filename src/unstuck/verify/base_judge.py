@@ -48,7 +48,7 @@ def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
     ]
     held = False
     for question, check, result in asked:
-        for remark in question.put(check, excused=bool(result.although)) if not held else ():
+        for remark in question.put(check, excused=bool(result.excused_because)) if not held else ():
             held = remark.severity != "warn"
             yield remark
     tested = any(is_test_run(check) for _, check, _ in asked)

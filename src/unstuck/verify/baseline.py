@@ -33,7 +33,7 @@ class Comparison(NamedTuple):
 
 def compare(now: CheckResult, before: CheckResult) -> Comparison:
     """Hold a red check against the same check on the base."""
-    if before.status == "pass" and not before.although:
+    if before.status == "pass" and not before.excused_because:
         return Comparison("worse", "it passes on the base")
     if now.ended.ending in OUT_OF_TIME and before.ended.ending in OUT_OF_TIME:
         return Comparison("same", "it does not end in time on the base either")

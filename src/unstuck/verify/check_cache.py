@@ -82,11 +82,16 @@ class CheckMemory:
     def remember(self, tree: str, check: Check, result: CheckResult) -> None:
         """Keep a result that would be the same again."""
         ended = result.ended
-        if result.flaky or result.idle or ended.ending != "exited" or ended.exit_code not in LASTING_CODES:
+        if (
+            result.flaky
+            or result.not_meaningful_because
+            or ended.ending != "exited"
+            or ended.exit_code not in LASTING_CODES
+        ):
             return
         short = replace(ended, tail=ended.tail[-TAIL_CHARS:] if ended.ok else ended.tail)
-        kept = replace(result, command="", although="", ended=short)
-        write_atomically(self._file(tree, check), _adapter().dump_json(kept).decode())
+        kept = replace(result, command="", excused_because="", ended=short)
+        write_atomically(self._file(tree, check), _adapter().dump_json(kept, by_alias=True).decode())
 
     def _file(self, tree: str, check: Check) -> Path:
         workspace = self.config.workspace

@@ -154,7 +154,7 @@ class Site:
             self.stands_on = None  # what comes next must see the tree, not what became of it
         found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
         return CheckResult(
-            idle=DID_NOTHING.format(check.command) if ended.ok and _did_nothing(check, ended) else "",
+            not_meaningful_because=DID_NOTHING.format(check.command) if ended.ok and _did_nothing(check, ended) else "",
             command=check.command,
             kind=check.kind,
             ended=ended,
@@ -186,7 +186,7 @@ def on_base(site: Site, check: Check, base: str) -> CheckResult:
     """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run there."""
     key, kit = site.kit.workspace.tree_of(base), site.kit
     known = _recalled(site, check, key, lambda: site.run(check, base), red=True)
-    if not known.cached or check.found or not hindered(kit, check, known, base):
+    if not known.cached or check.detected or not hindered(kit, check, known, base):
         return known
     kit.baselines.remember(key, check, mended := site.run(check, base))
     return mended
@@ -196,7 +196,13 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
     """Say how a check goes by memory, where `red` ones are believed as well, else by running it."""
     if not can_fail(check.command):
         idle = CANNOT_FAIL.format(check.command)
-        return CheckResult(command=check.command, kind=check.kind, ended=Ended(ending="not_started"), runs=0, idle=idle)
+        return CheckResult(
+            command=check.command,
+            kind=check.kind,
+            ended=Ended(ending="not_started"),
+            runs=0,
+            not_meaningful_because=idle,
+        )
     outside = ASKS_FOR_US in check.command or any(map(pattern("judge", "outside").fullmatch, program_names(check)))
     of_the_run = (site.kit.baselines,) if red else ()
     memories = (*of_the_run, *(() if outside else (site.kit.memory,)))

@@ -103,7 +103,7 @@ def judge_all(results: Sequence[CheckResult], remarks: Sequence[Remark]) -> tupl
         return "inconclusive", "; ".join(asked[:TOLD_REASONS]) + (f"; and {more} more" if more > 0 else "")
     if any(_proves_something(one) for one in results):
         return "pass", ""
-    idle = [one.idle or one.although or NO_TEST.format(one.command) for one in results]
+    idle = [one.not_meaningful_because or one.excused_because or NO_TEST.format(one.command) for one in results]
     return "inconclusive", idle[0] if idle else NO_CHECK
 
 
@@ -111,6 +111,6 @@ def _proves_something(result: CheckResult) -> bool:
     """Whether it passed, and ran a test where that is all it does; one that is red and excused counts if other tests pass."""
     tested = bool(result.counts and result.counts.passed)
     only_tests = result.counts is not None and (result.kind == "test" or is_plain_run(result.command))
-    if result.although not in ("", AS_ASKED) or (result.ended.ok and only_tests):
+    if result.excused_because not in ("", AS_ASKED) or (result.ended.ok and only_tests):
         return tested
     return result.status == "pass"

@@ -137,8 +137,8 @@ def _own(exam: Exam, check: Check) -> CheckResult:
     if result.status != "fail" or result.ended.ok or result.flaky:
         return result
     if RED in exam.task.markers and is_plain_run(result.command) and fails_rightly(exam, result):
-        return replace(result, although=AS_ASKED)
-    return replace(result, outside=_outside(exam, check, result))
+        return replace(result, excused_because=AS_ASKED)
+    return replace(result, external_service_down=_outside(exam, check, result))
 
 
 def _outside(exam: Exam, check: Check, result: CheckResult) -> bool:
@@ -167,23 +167,25 @@ def _complaints(result: CheckResult) -> list[tuple[str, str]]:
 def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[CheckResult, *tuple[Remark, ...]]:
     """Hold a red gate against the base. One with no green run there guards nothing."""
     if RED in exam.task.markers and gate.kind == "test" and new_tests_fail(exam, result):
-        return (replace(result, although=AS_ASKED),)
+        return (replace(result, excused_because=AS_ASKED),)
     before = exam.before(gate)
     if before.status == "pass":
         return (result,)
     if hindered(exam.kit, gate, before, exam.subject.base, but=exam.task.id):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
-        return (replace(result, idle=NOT_HERE.format(gate.command)) if gate.found else result,)
+        return (replace(result, not_meaningful_because=NOT_HERE.format(gate.command)) if gate.detected else result,)
     if result.ended.ok:
         same = set(result.repaired) <= set(before.repaired)
-        return (replace(result, although=SAME_REPAIRS.format(", ".join(result.repaired[:3]))) if same else result,)
+        return (
+            replace(result, excused_because=SAME_REPAIRS.format(", ".join(result.repaired[:3]))) if same else result,
+        )
     if before.flaky:
-        return (replace(result, although=GUARDS_NOTHING),)
+        return (replace(result, excused_because=GUARDS_NOTHING),)
     held = Comparison("unknown", WAVERS_NOW) if result.flaky else compare(result, before)
     if held.verdict == "unknown":
         says = UNCLEAR.format(gate.command, held.because)
-        return replace(result, idle=says), found("red-before", says=says)
-    return (replace(result, although=held.because if held.verdict == "same" else ""),)
+        return replace(result, not_meaningful_because=says), found("red-before", says=says)
+    return (replace(result, excused_because=held.because if held.verdict == "same" else ""),)
 
 
 def _expects_nothing(exam: Exam) -> bool:
@@ -208,7 +210,7 @@ def _person_helped(exam: Exam) -> bool:
 
 def _turned_green(exam: Exam) -> bool:
     """Whether a check of the task's own fails on the base: then its green is work, whatever the session said."""
-    if any(result.although == AS_ASKED for result in exam.own_results):
+    if any(result.excused_because == AS_ASKED for result in exam.own_results):
         return True
     plain = RED in exam.task.markers  # such a check is red before the work and after it; turned round, it turns green
     checks = [check for check in exam.task.checks if not (plain and is_plain_run(check.command))]
@@ -275,7 +277,7 @@ def _links(exam: Exam) -> Iterator[Remark]:
 
 def _claims(exam: Exam) -> Iterator[Remark]:
     """Hold what the agent says against what is there. Its prose is only told; its own result must be true."""
-    said = exam.subject.said
+    said = exam.subject.last_message
     result = statement(said, exam.task.id).result if said else None
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
     if not named and not claimed_files(said):

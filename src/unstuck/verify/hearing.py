@@ -102,7 +102,7 @@ def _unheard_alone(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]])
 def expects(exam: Exam) -> Iterator[Remark]:
     """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
     for check, result in exam.checks:
-        if not result.ended.ok or result.idle or only_looks(check):
+        if not result.ended.ok or result.not_meaningful_because or only_looks(check):
             continue
         tests = is_test_run(check)
         texts = {} if tests else _asserting_scripts(exam, check)

@@ -109,7 +109,7 @@ def proves_nothing(exam: Exam) -> Iterator[Remark]:
 def not_red(exam: Exam) -> Iterator[Remark]:
     """Find a [RED] task whose test does not fail, or fails by a mistake: by its own check, or by its new tests alone."""
     plain = [result for result in exam.own_results if is_plain_run(result.command)]
-    if any(result.ended.ok for result in plain) and all(not result.although for result in plain):
+    if any(result.ended.ok for result in plain) and all(not result.excused_because for result in plain):
         yield found("not-red", says=PASSES.format("check"))
     if plain or any(result.status == "fail" for result in exam.own_results):
         return

@@ -130,7 +130,7 @@ def event_object(entry: Entry, state: RunState) -> dict[str, Any]:
         "task": asked.task if asked else getattr(entry.event, "task", None),
         "text": sentence(entry.event),
         "undo": entry.seq in state.undoable,
-        **({"verb": asked.verb, "who": asked.who} if asked else {}),
+        **({"verb": asked.verb, "who": asked.requester} if asked else {}),
     }
 
 
