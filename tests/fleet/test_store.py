@@ -15,7 +15,7 @@ from tests.project import Project
 from tests.waiting import wait_until
 
 from unstuck.fleet.jobs import Enlisted, Job, Jobs, Offer
-from unstuck.fleet.postgres import PASSWORD, Link, address
+from unstuck.fleet.postgres import Link, address
 from unstuck.fleet.postgres_journal import PostgresJournal
 from unstuck.fleet.roster import Fleet
 from unstuck.model.errors import BadUsage, CannotWrite, Owned, OwnershipLost
@@ -167,11 +167,11 @@ def test_a_password_is_taken_from_the_environment_and_is_shown_nowhere(
         said = project.ask("fleet", "--store", text)
         assert said.code == 64
         assert "hunter2" not in said.out + said.err
-    monkeypatch.setenv(PASSWORD, "hunter2")
+    monkeypatch.setenv("UNSTUCK_STORE_PASSWORD", "hunter2")
     fleet = Fleet(store)
     fleet.look()
     fleet.close()
-    assert PASSWORD not in os.environ
+    assert "UNSTUCK_STORE_PASSWORD" not in os.environ
 
 
 def test_a_job_goes_to_a_worker_that_has_its_agent_and_its_labels(jobs: Jobs, staff: Staff) -> None:

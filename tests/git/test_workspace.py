@@ -15,7 +15,7 @@ from tests.git.opening import workspace
 
 from unstuck.git.git_command import Git
 from unstuck.git.protocols import Workspace
-from unstuck.git.repository import UNSTUCK_IDENTITY, find_repository
+from unstuck.git.repository import find_repository
 from unstuck.git.untracked_files import UntrackedFiles
 from unstuck.git.workspace import GitWorkspace
 from unstuck.model.errors import CheckpointGone, GitFailed
@@ -314,7 +314,7 @@ def test_a_landing_is_one_commit_with_our_text_time_and_the_users_name(scratch: 
 def test_without_a_configured_identity_the_commit_is_ours(scratch: Path, own_git_configuration: Path) -> None:
     (own_git_configuration / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
     work = workspace(scratch)
-    assert work.identity == UNSTUCK_IDENTITY
+    assert (work.identity.name, work.identity.email) == ("unstuck", "unstuck@localhost")
     commit = work.land(landing(tree_with(work, 0, work.tip(), new="x"), work.tip()))
     assert Git(scratch)("show", "--no-patch", "--format=%an <%ae>", str(commit)) == "unstuck <unstuck@localhost>"
 

@@ -20,7 +20,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
 from unstuck.policy.decision import decide
-from unstuck.policy.history import MANY, WINDOW_SECONDS, circling, history
+from unstuck.policy.history import circling, history
 from unstuck.policy.profiles import profile
 from unstuck.policy.schedule import held, next_agent, startable
 
@@ -131,20 +131,18 @@ def test_waiting_charges_nothing() -> None:
 
 
 def in_many_tasks(kind: Kind) -> RunState:
-    tries = [
-        attempt(1, "", f"t{number}", task=f"1.{number}", kind=kind, signature="s") for number in range(1, MANY + 1)
-    ]
+    tries = [attempt(1, "", f"t{number}", task=f"1.{number}", kind=kind, signature="s") for number in (1, 2, 3)]
     return run(*(fact for one in tries for fact in one))
 
 
 def test_one_fault_in_many_tasks_is_one_problem() -> None:
-    state, last = in_many_tasks(Kind.COMMAND_NOT_FOUND), f"1.{MANY}"
+    state, last = in_many_tasks(Kind.COMMAND_NOT_FOUND), "1.3"
     past = history(state, last, ("a",), now=20.0)
     assert past.systemic == ("1.1", "1.2", "1.3")
     decision = decide(state.tasks[last].current.failure, past, profile("adaptive"))
     assert isinstance(decision.action, Halt)
     assert "one problem" in decision.action.question
-    assert not history(state, last, ("a",), now=20.0 + 2 * WINDOW_SECONDS).systemic
+    assert not history(state, last, ("a",), now=20.0 + 2 * 3600.0).systemic
 
 
 def test_a_fault_that_a_task_overcame_is_no_problem_of_all() -> None:
@@ -155,7 +153,7 @@ def test_a_fault_that_a_task_overcame_is_no_problem_of_all() -> None:
 
 
 def test_the_same_words_from_checks_of_many_tasks_are_many_problems() -> None:
-    assert not history(in_many_tasks(Kind.TEST_FAILED), f"1.{MANY}", ("a",), now=20.0).systemic
+    assert not history(in_many_tasks(Kind.TEST_FAILED), "1.3", ("a",), now=20.0).systemic
 
 
 def test_a_landed_commit_is_a_green_base() -> None:
@@ -174,4 +172,4 @@ def test_every_agent_that_had_the_task_is_counted() -> None:
 
 
 def test_a_supervisor_that_was_killed_in_many_tasks_is_no_pattern() -> None:
-    assert not history(in_many_tasks(Kind.INTERRUPTED), f"1.{MANY}", ("a",), now=20.0).systemic
+    assert not history(in_many_tasks(Kind.INTERRUPTED), "1.3", ("a",), now=20.0).systemic

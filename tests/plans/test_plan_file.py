@@ -12,7 +12,7 @@ import pytest
 
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.plans.plan_file import OpenPlan, open_plan, runnable_in
-from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file
+from unstuck.process.atomic_files import change_file
 
 PLAN = "# Tasks\n\n- [ ] 1.1 First\n  - **Verify**: `true && test -f a`\n\n- [x] 1.2 Second\n- [ ] No id\n"
 
@@ -149,7 +149,7 @@ def test_a_binary_file_is_a_plan_with_a_problem(name: str, tmp_path: Path) -> No
 
 def test_a_huge_file_is_a_plan_with_a_problem(tmp_path: Path) -> None:
     with (tmp_path / "tasks.md").open("wb") as file:
-        file.truncate(MAX_PLAN_BYTES + 1)
+        file.truncate(50_000_001)
     plan = open_tasks(tmp_path).read()
     assert [problem.message for problem in plan.problems] == [f"{tmp_path}/tasks.md is larger than 50 MB."]
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from scripts.write_policies import most_decisions
 
-from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
-from unstuck.policy.experience import ENOUGH_ATTEMPTS, Experience, Tried
-from unstuck.policy.profiles import FUTILE, OWN_LADDERS, Limits, Policy, parse, profile, profiles
+from unstuck.policy.experience import Experience, Tried
+from unstuck.policy.profiles import Limits, Policy, parse, profile, profiles
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -70,16 +69,36 @@ def test_our_own_stop_or_death_uses_up_no_budget_in_any_profile(name: str, execu
     assert isinstance(decide(failure(Kind.INTERRUPTED), history, profile(name)).action, Continue)
 
 
+PROVIDER_LIMITS = [Kind.PROVIDER_OVERLOADED, Kind.QUOTA_EXHAUSTED, Kind.RATE_LIMITED]
+NOT_RETRIED = {
+    Kind.AGENT_MISSING, Kind.AUTH_FAILED, Kind.BILLING, Kind.CIRCULAR_DEPENDENCY, Kind.COMMAND_NOT_FOUND,
+    Kind.DEPENDENCY_CONFLICT, Kind.DEPENDENCY_MISSING, Kind.ENVIRONMENT_MISSING, Kind.MERGE_CONFLICT,
+    Kind.PACKAGE_NOT_FOUND, Kind.PLAN_INVALID, Kind.SETUP_FAILED,
+}  # fmt: skip
+"""Another attempt cannot repair these."""
+
+
 def test_single_retry_gives_exactly_one_retry_and_then_halts() -> None:
-    for kind in set(Kind) - set(OWN_LADDERS):
+    for kind in set(Kind) - {*PROVIDER_LIMITS, Kind.INTERRUPTED, Kind.QUESTION, Kind.UNVERIFIED}:
         first = decide(failure(kind), History(executions=1), SINGLE).action
         second = decide(failure(kind), History(executions=2), SINGLE).action
-        word = KINDS[kind].phase_type
-        final = word in ("dependency_missing", "circular_dependency", "file_conflict", "plan_invalid")
-        final = final and kind is not Kind.IMPORT_CYCLE  # the code's, not the plan's: the agent can break it
-        final = final or kind in FUTILE
-        assert isinstance(first, Halt if final else Retry), kind
+        assert isinstance(first, Halt if kind in NOT_RETRIED else Retry), kind
         assert isinstance(second, Halt), kind
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_RETRIED - {Kind.MERGE_CONFLICT}))
+def test_what_no_attempt_can_repair_stops_the_run_where_it_concerns_every_task(kind: Kind) -> None:
+    everywhere = History(executions=1, everywhere=True, agent="a", agents=("a",), tries={"a": 1})
+    assert isinstance(decide(failure(kind), everywhere, ADAPTIVE).action, Halt)
+    only_here = replace(everywhere, everywhere=False)
+    assert isinstance(decide(failure(kind), only_here, ADAPTIVE).action, Escalate)
+    caused_by_the_change = replace(everywhere, own_doing=True)
+    assert not isinstance(decide(failure(kind), caused_by_the_change, ADAPTIVE).action, Halt)
+
+
+def test_red_tests_never_stop_the_run_for_all_tasks() -> None:
+    everywhere = History(executions=9, attempts=9, everywhere=True, agent="a", agents=("a",), tries={"a": 9})
+    assert isinstance(decide(failure(Kind.TEST_FAILED), everywhere, ADAPTIVE).action, Escalate)
 
 
 RETRYABLE = {
@@ -107,14 +126,14 @@ def test_what_nothing_can_check_is_a_question_in_every_profile_and_never_tried_a
 
 
 @pytest.mark.parametrize("name", ["standard", "single-retry", "max-retries", "adaptive"])
-@pytest.mark.parametrize("kind", sorted(PROVIDER_LIMITS))
+@pytest.mark.parametrize("kind", PROVIDER_LIMITS)
 def test_no_profile_spends_an_attempt_on_a_providers_limit(kind: Kind, name: str) -> None:
     decision = decide(failure(kind, resets_at=500.0), History(executions=9, attempts=9, now=100.0), profile(name))
     assert isinstance(decision.action, Wait)
     assert decision.action.until > 500.0
 
 
-@pytest.mark.parametrize("kind", sorted(PROVIDER_LIMITS))
+@pytest.mark.parametrize("kind", PROVIDER_LIMITS)
 def test_a_limit_goes_to_another_agent_where_the_user_would_rather_switch(kind: Kind) -> None:
     policy = replace(ADAPTIVE, quota="switch")
     both = History(agent="a", agents=("a", "b"), tries={"a": 1})
@@ -243,7 +262,7 @@ def test_agents_take_turns_in_the_users_order_while_nothing_is_known() -> None:
 def test_with_enough_evidence_the_better_agent_comes_first() -> None:
     known = Experience(agents={"a": Tried(tried=10, won=5), "b": Tried(tried=20, won=1), "c": Tried(tried=20, won=15)})
     assert known.best(("a", "b", "c"), {"a": 1}) == "c"
-    few = Experience(agents={"c": Tried(tried=ENOUGH_ATTEMPTS - 1, won=ENOUGH_ATTEMPTS - 1)})
+    few = Experience(agents={**known.agents, "c": Tried(tried=9, won=9)})
     assert few.best(("a", "b", "c"), {"a": 1}) == "b"
 
 

@@ -14,10 +14,6 @@ from unstuck.plans import tasks_md
 from unstuck.plans.fields import raw_fields
 from unstuck.policy.decision import History, decide
 from unstuck.policy.plan_changes import (
-    BUDGET,
-    COUNT,
-    DEPTH,
-    FINAL,
     error_title,
     error_type,
     exceeded_fix_limit,
@@ -99,7 +95,7 @@ def test_the_failure_object_of_the_seed_becomes_the_fix_task() -> None:
         (("1.3.1",), "PASS", "- Task 1.3: 1 fix attempted (1.3.1) - Final: PASS"),
         (
             ("1.3.1", "1.3.2", "1.3.3"),
-            FINAL[COUNT],
+            "FAIL (max limit)",
             "- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: FAIL (max limit)",
         ),
     ],
@@ -127,14 +123,14 @@ def lineage(*chain: str, fixes: int = 0, spent: int = 0) -> Lineage:
         (lineage("1.3", fixes=2), None, ""),
         (
             lineage("1.3", fixes=3),
-            COUNT,
+            "fix-count",
             "ERROR: Max fix attempts (3) reached for task 1.3\nFix attempts: 1.3.1, 1.3.2, 1.3.3",
         ),
         (lineage("1.3", "1.3.1"), None, ""),
         (lineage("1.3", "1.3.1", "1.3.1.1"), None, ""),
         (
             lineage("1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"),
-            DEPTH,
+            "fix-depth",
             (
                 "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1\n"
                 "Fix task chain: 1.3 → 1.3.1 → 1.3.1.1 → 1.3.1.1.1\n"
@@ -143,8 +139,8 @@ def lineage(*chain: str, fixes: int = 0, spent: int = 0) -> Lineage:
         ),
         (lineage("V4", "V4.1"), None, ""),
         (lineage("1.3", "1.3.2", spent=5), None, ""),
-        (lineage("1.3", "1.3.2", spent=6), BUDGET, "ERROR: Max fix tasks (6) reached for task 1.3"),
-        (lineage("1.3", "a", "b", "c", fixes=3, spent=9), COUNT, "ERROR: Max fix attempts (3)"),
+        (lineage("1.3", "1.3.2", spent=6), "fix-budget", "ERROR: Max fix tasks (6) reached for task 1.3"),
+        (lineage("1.3", "a", "b", "c", fixes=3, spent=9), "fix-count", "ERROR: Max fix attempts (3)"),
     ],
     ids=str,
 )
@@ -165,14 +161,14 @@ def test_recovery_mode_repairs_and_a_limit_halts_with_the_seeds_line() -> None:
     decision = decide(failure(), History(executions=4, lineage=lineage("1.3", fixes=3)), policy)
     assert isinstance(decision.action, Halt)
     assert decision.action.question.startswith("ERROR: Max fix attempts (3) reached for task 1.3\nFix attempts: ")
-    assert decision.rung == COUNT
+    assert decision.rung == "fix-count"
 
 
 def test_circles_are_seen_before_the_count() -> None:
     history = History(executions=3, lineage=lineage("1.3", fixes=3), looping="Attempt 3 is like attempt 2.")
     decision = decide(failure(), history, profile("fix-tasks"))
     assert isinstance(decision.action, Halt)
-    assert FINAL[decision.rung] == "FAIL (circular)"
+    assert decision.rung == "circular_fix[end]"
 
 
 def test_a_plan_that_takes_no_new_tasks_gets_the_same_task_again() -> None:

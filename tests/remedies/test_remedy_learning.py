@@ -4,7 +4,7 @@ import pytest
 
 from unstuck.model.failure import Kind, RecentFailure
 from unstuck.remedies.chain import read_catalog
-from unstuck.remedies.learning import ENOUGH, Counts, Lessons, order, pattern, proposals
+from unstuck.remedies.learning import Counts, Lessons, order, pattern, proposals
 
 CHAINS = read_catalog().chains
 
@@ -30,8 +30,8 @@ def test_without_evidence_the_listed_order_stands(name: str) -> None:
 
 
 def test_the_order_swaps_after_three_tries_of_each_and_not_before() -> None:
-    assert first(lived(Lessons(), "increase_timeout", ENOUGH - 1)) == "reduce_scope"
-    assert first(lived(Lessons(), "increase_timeout", ENOUGH)) == "increase_timeout"
+    assert first(lived(Lessons(), "increase_timeout", 2)) == "reduce_scope"
+    assert first(lived(Lessons(), "increase_timeout", 3)) == "increase_timeout"
 
 
 def test_the_order_swaps_back_when_the_world_changes() -> None:
@@ -56,7 +56,7 @@ def test_of_two_ways_that_work_as_often_the_one_that_takes_less_goes_first(
     listed: tuple[float, float], other: tuple[float, float], leads: str
 ) -> None:
     lessons = Lessons()
-    for _ in range(ENOUGH):
+    for _ in range(3):
         for name, (seconds, cost) in (("fix_syntax", listed), ("use_simpler_command", other)):
             lessons = lessons.after("syntax_error", name, "", worked=True, seconds=seconds, cost=cost)
     assert order(CHAINS["syntax_error"].strategies, "syntax_error", "", lessons)[0].name == leads
@@ -72,7 +72,7 @@ def test_one_way_alone_never_changes_the_order() -> None:
 def test_a_higher_confidence_further_down_is_no_evidence() -> None:
     """Forgekeeper lists `use_simpler_command` (0.9) behind `fix_syntax` (0.8): equal experience leaves it there."""
     lessons = Lessons()
-    for _ in range(ENOUGH):
+    for _ in range(3):
         for name in ("fix_syntax", "use_simpler_command"):
             lessons = lessons.after("syntax_error", name, "", worked=True)
     assert order(CHAINS["syntax_error"].strategies, "syntax_error", "", lessons)[0].name == "fix_syntax"
@@ -132,12 +132,12 @@ def test_a_success_never_lowers_a_confidence_and_a_failure_never_raises_it(
 
 def test_a_tool_counts_by_itself_once_it_has_enough_and_its_cost_is_kept() -> None:
     lessons = Lessons()
-    for _ in range(ENOUGH):
+    for _ in range(3):
         lessons = lessons.after("timeout", "reduce_scope", "python", worked=True, tool="ruff", seconds=2.0, cost=0.01)
         lessons = lessons.after("timeout", "reduce_scope", "python", worked=False, tool="mypy")
-    assert lessons.of("timeout", "reduce_scope", "python", "ruff").successes == ENOUGH
+    assert lessons.of("timeout", "reduce_scope", "python", "ruff").successes == 3
     assert lessons.of("timeout", "reduce_scope", "python", "mypy").successes == 0
-    assert lessons.of("timeout", "reduce_scope", "python", "black").tries == 2 * ENOUGH, "its context, before that"
+    assert lessons.of("timeout", "reduce_scope", "python", "black").tries == 6, "its context, before that"
     assert lessons.of("timeout", "reduce_scope", "python", "ruff").cost == pytest.approx(0.03)
 
 

@@ -7,7 +7,7 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.failure import Kind
 from unstuck.remedies.chain import ASK, Ask, Rendered, Risk, Shell, Step
-from unstuck.remedies.performing import PER_FAILURE, PER_STRATEGY, Tried, walk
+from unstuck.remedies.performing import Tried, walk
 from unstuck.remedies.recovery_plan import Plan, Strategy, Told
 from unstuck.remedies.toolbox import Done
 
@@ -72,7 +72,6 @@ def test_a_way_that_met_something_passing_is_executed_once_more_and_never_a_thir
     world = Played({"one": ["network"]})
     walked = walk(made("one", "two"), world, world, "safe")
     assert world.used == ["one", "two", "one"]
-    assert world.used.count("one") == PER_STRATEGY
     assert walked.recovered_by is None
 
 
@@ -84,7 +83,7 @@ def test_a_second_execution_can_be_the_one_that_works() -> None:
 def test_four_executions_are_enough_for_one_failure() -> None:
     world = Played({name: ["network"] for name in ("one", "two", "three")})
     walk(made("one", "two", "three"), world, world, "safe")
-    assert len(world.used) == PER_FAILURE
+    assert len(world.used) == 4
 
 
 def test_what_is_not_allowed_or_cannot_work_is_told_and_not_run() -> None:
