@@ -52,12 +52,17 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("started", flush=True)
 for _ in range(16):
     if os.fork() == 0:
-        while os.fork() == 0:
+        for _ in range(500):
+            if os.fork() != 0:
+                os._exit(0)
             os.setsid()
         os._exit(0)
 time.sleep(300)
 """
-"""Sixteen lines of processes: each opens a session, starts the next process and ends."""
+"""Sixteen lines of processes: each opens a session, starts the next process and ends.
+
+The lines are finite. Endless ones once used up all process ids of a busy machine.
+"""
 
 
 @dataclass
