@@ -139,7 +139,7 @@ class Stage:
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
         return self.world.play(command)
 
-    def expect(self, env: Mapping[str, str]) -> None:
+    def prepare_command(self, env: Mapping[str, str]) -> None:
         return None
 
     def end_lasting(self) -> None:

@@ -139,6 +139,27 @@ def test_the_second_ctrl_c_ends_everything_at_once(
     check_finishes(world)
 
 
+def test_the_second_ctrl_c_ends_an_agent_that_ignores_sigterm(world: "World") -> None:
+    stubborn = """\
+trap '' TERM INT HUP
+case "$UNSTUCK_TASK" in
+1.1) printf half > half; hold && printf a > a ;;
+1.2) printf b > b ;;
+esac
+"""
+    config = CONFIG.format(drain=ENDLESS).replace('script = "agent.toml"', 'command = "sh stubborn.sh"')
+    world.commit({"tasks.md": PLAN, "stubborn.sh": stubborn, "unstuck.toml": config})
+    run = world.start("run", "tasks.md", "--commit", "message-only")
+    world.await_held()
+    run.send_signal(signal.SIGINT)
+    await_line(run.stderr, "nothing new starts")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=ENDLESS / 20)
+    assert run.returncode == 130, err
+    check_stopped(world)
+    check_finishes(world)
+
+
 def test_stop_from_another_process_ends_the_run_with_exit_code_3(
     world: "World", held: Callable[..., "subprocess.Popen[str]"]
 ) -> None:

@@ -502,13 +502,13 @@ def test_a_shim_that_waits_for_a_command_harms_nobody_whatever_becomes_of_it(
     processes, marks = LocalProcesses(grace=0.2), {"UNSTUCK_RUN": "r", "UNSTUCK_TASK": "1"}
     check = Command(argv=("sh", "-c", "echo checked"), cwd=tmp_path, log=tmp_path / "log", env=marks)
     before = set(RUNNING_SHIMS)
-    processes.expect(marks)
+    processes.prepare_command(marks)
     wait_until(lambda: bool(RUNNING_SHIMS - before))
     (waiting,) = RUNNING_SHIMS - before
     if number is not None:
         os.kill(waiting, number)
     ended = processes.run(check, stop=StopAt())
     assert (ended.ok, ended.tail) == (True, "checked\n")
-    processes.expect(marks)
+    processes.prepare_command(marks)
     processes.end_lasting()
     assert before == RUNNING_SHIMS, "one that nobody needed is ended as well"

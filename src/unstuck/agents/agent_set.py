@@ -163,7 +163,7 @@ class CodingAgent:
             env={key: value for key, value in manifest.environment.items() if key not in os.environ},
             writes=manifest.writes,
             stdin=phrase(brief) if manifest.steer else b"" if manifest.prompt else brief.encode(errors="replace"),
-            dialogue=Dialogue(last_word=RESULT, phrase=phrase) if manifest.steer else None,
+            dialogue=Dialogue(end_mark=RESULT, encode=phrase) if manifest.steer else None,
             quiet=manifest.quiet,
             gist=gist,
             transcript=assignment.transcript,

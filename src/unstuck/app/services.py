@@ -60,8 +60,9 @@ from unstuck.verify.check_cache import NoMemory, open_memory
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
 """Far behind the slots of tasks, and of verifications by hand."""
-PATIENCE, PAUSE = 10.0, 0.02
-"""Seconds that whoever asks waits for a supervisor to look, and between two looks of its own."""
+REQUEST_TIMEOUT_SECONDS = 10.0
+"""How long a command waits until a running supervisor has read its request."""
+REQUEST_POLL_SECONDS = 0.02
 NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 Listener = Callable[[Entry, RunState], None]
@@ -235,16 +236,16 @@ class Run:
 
     def _is_taken(self, journal: Store, attended: RequestProof) -> bool:
         """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
         while (owner := journal.owner(self._run)) is not None and owner.alive(time.time()):
             if attended.looked is None or attended.looked():
                 return True
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"The supervisor (pid {owner.pid}) has not looked at it for {PATIENCE:.0f} seconds: is it suspended?",
+                    f"The supervisor (pid {owner.pid}) has not looked at it for {REQUEST_TIMEOUT_SECONDS:.0f} seconds: is it suspended?",
                     hint=f"Nothing was done. Let it go on (`kill -CONT {owner.pid}`) or end it (`kill -9 {owner.pid}`), then say it again.",
                 )
-            time.sleep(PAUSE)
+            time.sleep(REQUEST_POLL_SECONDS)
         return attended.looked is not None and attended.looked()
 
     @contextmanager

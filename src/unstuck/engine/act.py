@@ -238,7 +238,7 @@ def stands_together(kit: Kit, task: TaskState, slot: int) -> Failure | None:
     site = Site(kit=kit, name=task.task.id, slot=kit.spare + slot)
     for name, check in wanted.values():
         site.name = name
-        kit.processes.expect(kit.environment(name, site.slot))
+        kit.processes.prepare_command(kit.environment(name, site.slot))
         result = check_on(site, check, attempt.verdict.base, attempt.verdict.tree)
         if result.status == "fail":
             return red_together(red(result), name)

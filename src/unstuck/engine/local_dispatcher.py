@@ -32,7 +32,7 @@ class Here:
     kit: Kit
 
     def expect(self, name: str, slot: int) -> None:
-        self.kit.processes.expect(self.kit.environment(name, slot))
+        self.kit.processes.prepare_command(self.kit.environment(name, slot))
 
     def ready(self, name: str, slot: int) -> Failure | None:
         return set_up(self.kit, name, slot)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from unstuck.git import staging
 from unstuck.git.git_command import Git, displayable, processes_inside
+from unstuck.git.git_folder import head_commit, remove_path
 from unstuck.git.repository import OWNER_FILE, SLOTS_FOLDER, Repository
-from unstuck.git.shared_objects import BORROWED_REF, TIP_REF, SharedObjects, head_commit, remove_path
+from unstuck.git.shared_objects import BORROWED_REF, TIP_REF, SharedObjects
 from unstuck.git.slots import Slot
 from unstuck.git.staging import write_slot_tree
 from unstuck.model.errors import GitFailed

@@ -18,18 +18,10 @@ from functools import cached_property
 from pathlib import Path
 
 from unstuck.git.git_command import Git, displayable, report_write_errors, wait_for_git
+from unstuck.git.git_folder import SlotObjects, remove_path, write_git_folder
 from unstuck.git.repository import OWNER_FILE, UNSTUCK_FOLDER, Repository
-from unstuck.git.shared_objects import (
-    SLOT_REFS,
-    FilledSubmodule,
-    SharedObjects,
-    SlotObjects,
-    SlotState,
-    fill_submodules,
-    remove_path,
-    tree_folders,
-    write_git_folder,
-)
+from unstuck.git.shared_objects import SLOT_REFS, SharedObjects, SlotState
+from unstuck.git.submodules import FilledSubmodule, fill_submodules, tree_folders
 from unstuck.model.errors import CannotWrite, CheckpointGone, GitFailed
 
 PlaceFiles = Callable[[Path, bool], tuple[str, ...]]

@@ -13,16 +13,11 @@ from typing import NamedTuple
 
 from unstuck.git.contents import GITLINK, NO_MODE, TreeDifference, parse_rows, raw_difference, summarize_changes
 from unstuck.git.git_command import Git, displayable
+from unstuck.git.git_folder import head_commit
 from unstuck.git.repository import UNSTUCK_FOLDER
-from unstuck.git.shared_objects import (
-    FilledSubmodule,
-    SlotState,
-    head_commit,
-    local_clone,
-    reproducible_commit,
-    tree_folders,
-)
+from unstuck.git.shared_objects import SlotState, reproducible_commit
 from unstuck.git.slots import Slot
+from unstuck.git.submodules import FilledSubmodule, local_clone, tree_folders
 from unstuck.git.untracked_files import is_within
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.errors import CheckpointGone, GitFailed

@@ -17,8 +17,9 @@ from unstuck.git.contents import (
     tree_files,
 )
 from unstuck.git.git_command import Git, displayable, remove_stale_lock
+from unstuck.git.git_folder import COMMIT_ID
 from unstuck.git.repository import Identity, Repository, RepositoryChanges
-from unstuck.git.shared_objects import COMMIT_ID, MOST_ROWS, TIP_REF, SharedObjects
+from unstuck.git.shared_objects import MOST_ROWS, TIP_REF, SharedObjects
 from unstuck.git.slots import DURABLE, PlaceFiles, Slot
 from unstuck.git.staging import take_snapshot, tree_with_paths, write_slot_tree
 from unstuck.model.changes import Change, Changes, Touch

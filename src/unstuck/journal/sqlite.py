@@ -22,10 +22,10 @@ from unstuck.process.caller import (
     RequestProof,
     hold_request_proof,
     machine_and_boot,
-    now,
     process_start,
     proof_problem,
 )
+from unstuck.process.clock import now
 from unstuck.shipped import shipped
 
 VERSION = 3

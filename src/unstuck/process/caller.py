@@ -2,12 +2,10 @@
 
 import os
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 SHIM_START = "import shim; shim.start()"
@@ -187,16 +185,3 @@ def _birth_without_proc(pid: int) -> str | None:
     except PermissionError:
         pass
     return "unknown"
-
-
-STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def now() -> float:
-    """Return seconds since 1970: those at this process's start, and what has passed since then."""
-    return _began() + time.clock_gettime(STEADY)
-
-
-@cache
-def _began() -> float:
-    return time.time() - time.clock_gettime(STEADY)

@@ -1,4 +1,4 @@
-"""A child process to run, as a value, and the protocol that runs it."""
+"""A child process to run, as a value, and the protocols of running it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from unstuck.model.outcome import Ended
 
 
 class Stop(Protocol):
-    """Whether, and by when, running work must end."""
+    """A request to end running work."""
 
     def deadline(self) -> float | None:
-        """Return the `time.monotonic()` at which running processes are ended; None while nobody asked."""
+        """Return the `time.monotonic()` at which running processes are ended, or None without a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialogue:
-    """How to talk to a process while it runs: its stdin stays open until it has printed its last word."""
+    """Messages to a running process. Its stdin stays open until the process prints the end mark."""
 
-    last_word: bytes
-    phrase: Callable[[str], bytes]
-    """Make a message of a text, as the process reads it."""
+    end_mark: bytes
+    encode: Callable[[str], bytes]
+    """Turns a text into a message as the process reads it."""
     inbox: Callable[[], Sequence[str]] = tuple
-    """Asked again and again for what is to be said now."""
+    """Returns the texts to send now. It is called again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,41 +34,41 @@ class Command:
     argv: tuple[str, ...]
     cwd: Path
     log: Path
-    """Both streams are appended here, redacted, bounded."""
+    """Both streams are appended here, redacted and with a limited size."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Set on top of the supervisor's own environment."""
+    """Added to the supervisor's own environment."""
     stdin: bytes = b""
     dialogue: Dialogue | None = None
     limits: TimeLimits = field(default_factory=TimeLimits)
     gist: Callable[[str], str] = str
-    """Say what of a printed line is worth showing to a person; empty for nothing."""
+    """Returns the part of a printed line that is worth showing to the user. May be empty."""
     quiet: bool = False
-    """It prints nothing until it is done: only the wall clock limits it."""
+    """It prints nothing until it is done, so only the wall clock limits it."""
     transcript: Path | None = None
-    """Where stdout is kept apart as well; stderr goes beside it, to the same name with `.err`. Redacted, bounded."""
+    """A second log of stdout alone, redacted and limited. Stderr goes to the same name with `.err`."""
     lasting: bool = False
-    """What it leaves running stays until `Processes.end_lasting`, or until the supervisor dies."""
+    """Processes that it leaves running stay until `Processes.end_lasting`, or until the supervisor dies."""
     writes: tuple[str, ...] = ()
-    """What it must be able to write in a sandbox, besides its folder: below the home directory, or `$VARIABLE`."""
+    """Paths below the home directory, or `$VARIABLE`s, that it must be able to write in a sandbox."""
 
 
 Purpose = Literal["session", "check", "setup"]
 
 
 class Processes(Protocol):
-    """Runs commands so that nothing of them is left when `run` returns, however they end; but see `lasting`."""
+    """Runs commands. Except for lasting commands, no process of theirs is left when `run` returns."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
-        """Run to the end. `seen` is told the last line printed, a few times a second at most."""
+        """Run a command to its end. `seen` receives the last printed line a few times a second."""
 
-    def expect(self, env: Mapping[str, str]) -> None:
-        """Get ready for a command with these of our variables, which will come soon."""
+    def prepare_command(self, env: Mapping[str, str]) -> None:
+        """Prepare for a command of the run and task in these variables that will start soon."""
 
     def end_lasting(self) -> None:
-        """End what lasting commands left running."""
+        """End the processes that lasting commands left running."""
 
     def end_leftovers(self, marker: str, but: str = "") -> int:
-        """End every process whose environment holds `marker` (``NAME=value``) and not `but`; return how many there were."""
+        """End each process with `marker` (``NAME=value``) and without `but` in its environment. Return their number."""
 
     def unrelated_processes(self, folder: Path, since: float) -> tuple[str, ...]:
-        """Say which processes work in the folder since then that are none of ours, as sentences."""
+        """Return a sentence about each process that works in the folder, began since then and is not a descendant."""

@@ -1,37 +1,26 @@
-"""Edge: Run commands so that nothing of them is left when they end, whichever way that is: under a shim, with what talks to them, and with what ends them when even the shim was killed."""
+"""Run commands on this machine and leave no process of theirs behind.
+
+Each command runs under a shim (`shim.py`). Where the shim was killed or stopped, `leftovers.py` ends the processes.
+"""
 
 import errno
-import fcntl
-import json
 import os
 import selectors
 import signal
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from unstuck.git.git_command import GIT_VARIABLES
 from unstuck.model.config import TimeLimits
 from unstuck.model.outcome import Ended, Ending
-from unstuck.process.caller import (
-    COMMAND_VARIABLE,
-    RUN_VARIABLE,
-    SHIM_START,
-    SHIM_VARIABLE,
-    TASK_VARIABLE,
-    process_stat,
-)
-from unstuck.process.command import Command, Dialogue, Stop
+from unstuck.process.caller import COMMAND_VARIABLE, RUN_VARIABLE, TASK_VARIABLE, process_stat
+from unstuck.process.command import Command, Stop
 from unstuck.process.leftovers import (
     RUNNING_SHIMS,
-    adopt_orphans,
     child_processes,
     end_descendants,
     end_leftovers,
@@ -39,28 +28,32 @@ from unstuck.process.leftovers import (
     unrelated_processes,
 )
 from unstuck.process.output_log import OutputLog
+from unstuck.process.shim import KILL_TIMEOUT_SECONDS, POLL_SECONDS
+from unstuck.process.shim_process import (
+    PIPE_BYTES,
+    STDIN,
+    Shim,
+    ShimStarter,
+    encode_job,
+    parse_report,
+    write_all,
+)
 from unstuck.redaction.redactor import Redactor, redactor
 
-SHIM = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); {SHIM_START}"
-"""Starts our shim in a Python that knows nothing else of ours."""
+TERMINATE_GRACE_SECONDS = 1.0
+"""Time between SIGTERM and SIGKILL."""
+SHIM_TIMEOUT_SECONDS = TERMINATE_GRACE_SECONDS + KILL_TIMEOUT_SECONDS + 4.0
+"""The shim needs the grace and the kill timeout to end its processes. After this time it counts as hung."""
+DRAIN_SECONDS = 1.0
+"""Time to read on after the end, for an escaped process that still holds the pipes."""
 
-POLL = 0.2
-"""Seconds between two looks at the stop deadline."""
-SEEN_PAUSE = 0.25
-CHUNK = 256 * 1024
-DRAIN = 1.0
-"""Seconds to read on after the end, should something that escaped us still hold the pipes."""
-SHIM_PATIENCE = 15.0
-"""Seconds that the shim may take to end everything before we end it."""
-MOST_STOPS = 5
-"""How often a shim that somebody stopped is woken; then its session is ended from outside."""
-TICK = 0.01
-STDIN = "stdin"
-PAUSE = 0.25
-"""Seconds between two looks for something to say to a process that listens."""
-
-MOST_WAITING = 16
-"""Shims that may wait for a command; one that does not come leaves one."""
+STOP_POLL_SECONDS = 0.2
+LINE_INTERVAL_SECONDS = 0.25
+"""Shortest time between two reports of the last printed line."""
+MAX_WAKE_UPS = 5
+"""A shim that is stopped more often is ended from outside."""
+MAX_WAITING_SHIMS = 16
+"""A command that never comes leaves a waiting shim behind."""
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 
@@ -69,241 +62,180 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126
 class LocalProcesses:
     """Processes on this machine. Any number of threads may run commands at the same time."""
 
-    grace: float = 1.0
-    """Seconds between asking a process to end and killing it."""
+    grace: float = TERMINATE_GRACE_SECONDS
     _lasting: "list[_Session]" = field(default_factory=list)
-    _waiting: "dict[tuple[str, str], _Ahead]" = field(default_factory=dict)
-    """Shims that start while git works, by run and task: for a session whose slot is made, or its check while its work is written down."""
+    _waiting: "dict[tuple[str, str], ShimStarter]" = field(default_factory=dict)
+    """Shims that start while git prepares a slot or writes a tree, by run and task."""
 
     def run(self, command: Command, *, stop: Stop, seen: Callable[[str], None] | None = None) -> Ended:
-        """Run to the end. Our limits, a stop and an exception on our side all end the command's whole family."""
+        """Run a command to its end. A limit, a stop and an exception end all its descendants."""
         began = time.monotonic()
         redact = redactor({**os.environ, **command.env})
-        ahead = self._waiting.pop(_place(command.env), None)
-        waiting = ahead.shim() if ahead is not None else None
+        starter = self._waiting.pop(_run_and_task(command.env), None)
+        waiting = starter.shim() if starter is not None else None
         try:
-            session = _Session(command, self.grace, waiting or _Shim(command.env))
+            session = _Session(command, self.grace, waiting or Shim(command.env))
         except (OSError, ValueError) as error:
             return _not_started(command, redact, error)
-        with OutputLog(command.log, redact, transcript=command.transcript) as spool:
-            watch = _Watch(limits=command.limits, stop=stop, began=began)
-            stays = False
+        with OutputLog(command.log, redact, transcript=command.transcript) as log:
+            watch = _LimitWatch(limits=command.limits, stop=stop, began=began)
+            keeps_running = False
             try:
-                limit = session.follow(spool, watch, seen)
-                stays = command.lasting and limit is None
+                limit = session.follow(log, watch, seen)
+                keeps_running = command.lasting and limit is None
             finally:
-                report = (session.stay(spool) if stays else None) or session.end(spool)
-        if stays and session.stays:
+                report = (session.leave_running(log) if keeps_running else None) or session.end(log)
+        if keeps_running and session.is_left_running:
             self._lasting.append(session)
-        if waiting is not None and not session.begun:
-            return self.run(command, stop=stop, seen=seen)  # somebody killed the shim before it had its job
+        if waiting is not None and not session.has_started:
+            return self.run(command, stop=stop, seen=seen)  # the waiting shim was killed before it got the job
         if "errno" in report:
-            where = str(command.cwd) if report["step"] == "cwd" else None
-            return _not_started(command, redact, OSError(report["errno"], os.strerror(report["errno"]), where))
-        by_us = limit if report["asked"] else None
-        lost = f"[unstuck: the log {command.log} is not complete: {spool.error.strerror}]\n" if spool.error else ""
+            folder = str(command.cwd) if report["step"] == "cwd" else None
+            return _not_started(command, redact, OSError(report["errno"], os.strerror(report["errno"]), folder))
+        stopped_by = limit if report["asked"] else None
+        log_error = f"[unstuck: the log {command.log} is not complete: {log.error.strerror}]\n" if log.error else ""
         return Ended(
-            ending=by_us or ("exited" if "exit" in report else "signalled"),
-            exit_code=None if by_us else report.get("exit"),
-            signal=None if by_us else report.get("signal"),
+            ending=stopped_by or ("exited" if "exit" in report else "signalled"),
+            exit_code=None if stopped_by else report.get("exit"),
+            signal=None if stopped_by else report.get("signal"),
             seconds=time.monotonic() - began,
-            tail=spool.tail + lost,
-            output_bytes=spool.size,
+            tail=log.tail + log_error,
+            output_bytes=log.size,
         )
 
     def end_lasting(self) -> None:
-        """End what lasting commands left running, and shims that nobody needed."""
+        """End the processes that lasting commands left running, and the shims that got no job."""
         while self._lasting:
             self._lasting.pop().release()
-        self._dismiss(0)
+        self._dismiss_waiting(0)
 
-    def expect(self, env: Mapping[str, str]) -> None:
-        """Start the shim of a task's next command. Never while one of the task runs: what waits for a job could be given another."""
-        if _place(env) not in self._waiting:
-            self._dismiss(MOST_WAITING - 1)
-            self._waiting[_place(env)] = _Ahead(env)
+    def prepare_command(self, env: Mapping[str, str]) -> None:
+        """Start the shim of a task's next command.
 
-    def _dismiss(self, left: int) -> None:
-        places = list(self._waiting)  # other threads take theirs meanwhile
-        for place in places[: max(0, len(places) - left)]:
-            ahead = self._waiting.pop(place, None)
-            if ahead is not None and (shim := ahead.shim()) is not None:
+        Never call it while a command of the task runs: that command could write to the waiting shim.
+        """
+        key = _run_and_task(env)
+        if key not in self._waiting:
+            self._dismiss_waiting(MAX_WAITING_SHIMS - 1)
+            self._waiting[key] = ShimStarter(env)
+
+    def _dismiss_waiting(self, keep: int) -> None:
+        keys = list(self._waiting)  # a copy: other threads take theirs meanwhile
+        for key in keys[: max(0, len(keys) - keep)]:
+            starter = self._waiting.pop(key, None)
+            if starter is not None and (shim := starter.shim()) is not None:
                 shim.dismiss()
 
     end_leftovers = staticmethod(end_leftovers)
     unrelated_processes = staticmethod(unrelated_processes)
 
 
-class _Shim:
-    """A shim that waits for its job, and the pipes to it."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        adopt_orphans()
-        marks = {name: value for name, value in env.items() if name.startswith("UNSTUCK_")}
-        with ExitStack() as theirs, ExitStack() as ours:
-            control, self.control = _pipe(theirs, ours)
-            self.report, report = _pipe(ours, theirs)
-            self.open = ours.enter_context(selectors.DefaultSelector())
-            stdin, mouth = os.pipe()
-            theirs.callback(os.close, stdin)
-            self.talk = _Talk(mouth, self.open)
-            ours.callback(self.talk.close)
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", SHIM, str(control), str(report)],
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd="/",
-                env={**os.environ, **marks, SHIM_VARIABLE: "1"},
-                pass_fds=(control, report),
-                start_new_session=True,
-            )
-            RUNNING_SHIMS.add(self.process.pid)
-            self._register(ours)
-            self.ours = ours.pop_all()
-
-    def dismiss(self) -> None:
-        """End a shim that got no job: it has nothing to tidy up."""
-        self.ours.close()
-        self.process.kill()
-        self.process.wait()
-        RUNNING_SHIMS.discard(self.process.pid)
-
-    def _register(self, stack: ExitStack) -> None:
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        for name, stream in (("stdout", self.process.stdout), ("stderr", self.process.stderr)):
-            stack.callback(stream.close)
-            os.set_blocking(stream.fileno(), False)
-            if hasattr(fcntl, "F_SETPIPE_SZ"):
-                with suppress(OSError):  # a bigger pipe is only faster
-                    fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
-            self.open.register(stream.fileno(), selectors.EVENT_READ, name)
-        self.open.register(self.report, selectors.EVENT_READ, "report")
-
-
-class _Ahead(threading.Thread):
-    """Starts a shim while whoever will need it does something else."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        super().__init__(daemon=True)
-        self._env = env
-        self._shim: _Shim | None = None
-        self.start()
-
-    def run(self) -> None:
-        with suppress(OSError):  # whoever needs it tries again, and tells why
-            self._shim = _Shim(self._env)
-
-    def shim(self) -> _Shim | None:
-        self.join()
-        return self._shim
-
-
 class _Session:
     """One life of a command under its shim."""
 
-    def __init__(self, command: Command, grace: float, shim: _Shim) -> None:
-        self.stays = False
-        self._stops, self._next_look = 0, 0.0
-        self._before = child_processes()
-        self._shim, self._ours, self._open, self._talk = shim.process, shim.ours, shim.open, shim.talk
-        self._talk.begin(command.dialogue, command.stdin)
+    def __init__(self, command: Command, grace: float, shim: Shim) -> None:
+        self.is_left_running = False
+        self._wake_ups, self._next_look = 0, 0.0
+        self._children_before = child_processes()
+        self._shim, self._pipes, self._selector, self._input = shim.process, shim.pipes, shim.selector, shim.input
+        self._input.begin(command.dialogue, command.stdin)
         self._control, self._report = shim.control, shim.report
         identity = uuid.uuid4().hex
         self._marker = f"{COMMAND_VARIABLE}={identity}"
-        self._said = b""
+        self._report_text = b""
         try:
-            job = _job(command, grace, identity)
+            job = encode_job(command, grace, identity)
         except ValueError:
             shim.dismiss()
             raise
-        with suppress(BrokenPipeError):  # the shim was killed: its missing report tells
-            _write_all(self._control, job)
+        with suppress(BrokenPipeError):  # the shim was killed, so its report will be missing
+            write_all(self._control, job)
 
-    def follow(self, spool: OutputLog, watch: "_Watch", seen: Callable[[str], None] | None) -> Ending | None:
-        """Read until the shim has reported the end, or a limit has passed; return that limit."""
-        next_look, shown = 0.0, 0
-        while self._report in self._open.get_map() and self._answers():
-            self._talk.speak()
-            if self._read(spool, self._talk.patience(watch.timeout(time.monotonic()))):
+    @property
+    def has_started(self) -> bool:
+        """The shim got its job."""
+        return bool(self._report_text)
+
+    def follow(self, log: OutputLog, watch: "_LimitWatch", seen: Callable[[str], None] | None) -> Ending | None:
+        """Read until the shim reports the end or a limit passes. Return that limit."""
+        next_report, reported_size = 0.0, 0
+        while self._awaits_report() and self._is_responsive():
+            self._input.write_pending()
+            if self._read(log, self._input.poll_timeout(watch.timeout(time.monotonic()))):
                 watch.last_output = time.monotonic()
             now = time.monotonic()
             if (limit := watch.passed(now)) is not None:
                 return limit
-            if seen and now >= next_look and spool.size != shown:
-                next_look, shown = now + SEEN_PAUSE, spool.size
-                if line := spool.last_line:
+            if seen and now >= next_report and log.size != reported_size:
+                next_report, reported_size = now + LINE_INTERVAL_SECONDS, log.size
+                if line := log.last_line:
                     seen(line)
         return None
 
-    def end(self, spool: OutputLog) -> dict[str, Any]:
-        """Wait until everything is gone and read what is left; return the shim's report."""
-        with self._ours:
-            self._ask_to_stop()
-            self._talk.close()  # not before: who reads to the end would take it for a good one
-            deadline = time.monotonic() + SHIM_PATIENCE
-            while self._report in self._open.get_map() and self._answers() and time.monotonic() < deadline:
-                self._read(spool, POLL)
-            code = self._buried(kill=self._report in self._open.get_map())
-            report = _parse(self._said) or {
+    def end(self, log: OutputLog) -> dict[str, Any]:
+        """End all processes, read the rest of the output and return the shim's report."""
+        with self._pipes:
+            self._stop_shim()
+            self._input.close()  # only now: a process that reads to the end would treat it as a normal end
+            deadline = time.monotonic() + SHIM_TIMEOUT_SECONDS
+            while self._awaits_report() and self._is_responsive() and time.monotonic() < deadline:
+                self._read(log, STOP_POLL_SECONDS)
+            code = self._wait_for_shim(kill=self._awaits_report())
+            report = parse_report(self._report_text) or {
                 "asked": True,
                 "signal": -code if code < 0 else signal.SIGKILL,
                 "left": True,
             }
             if report.get("left"):
-                end_orphans(self._before)
+                end_orphans(self._children_before)
                 end_leftovers(self._marker)
-            deadline = time.monotonic() + DRAIN
-            while self._open.get_map() and time.monotonic() < deadline:
-                self._read(spool, POLL)
+            deadline = time.monotonic() + DRAIN_SECONDS
+            while self._selector.get_map() and time.monotonic() < deadline:
+                self._read(log, STOP_POLL_SECONDS)
         return report
 
-    def stay(self, spool: OutputLog) -> dict[str, Any] | None:
-        """Leave what the command started to its shim, which ends it when told, or when we die; return the report.
+    def leave_running(self, log: OutputLog) -> dict[str, Any] | None:
+        """Leave the processes to their shim and return its report, or None if the shim is dead.
 
-        None if the shim is dead. What they go on to print is read, so that nobody waits for us, and forgotten.
+        Their later output is read, so that no process blocks, and thrown away.
         """
-        report = _parse(self._said)
-        self.stays = report is not None and "errno" not in report
-        if not self.stays:
+        report = parse_report(self._report_text)
+        self.is_left_running = report is not None and "errno" not in report
+        if not self.is_left_running:
             return None
-        self._talk.close()
-        while self._read(spool, 0.0):
+        self._input.close()
+        while self._read(log, 0.0):
             pass
-        self._reader = threading.Thread(target=self._forget, daemon=True)
+        self._reader = threading.Thread(target=self._discard_output, daemon=True)
         self._reader.start()
         return report
 
     def release(self) -> None:
-        """End what stayed."""
-        with self._ours:
-            self._ask_to_stop()
-            deadline = time.monotonic() + SHIM_PATIENCE
-            while self._shim.poll() is None and self._answers() and time.monotonic() < deadline:
-                time.sleep(TICK)
-            self._buried(kill=self._shim.poll() is None)
+        """End the processes that were left running."""
+        with self._pipes:
+            self._stop_shim()
+            deadline = time.monotonic() + SHIM_TIMEOUT_SECONDS
+            while self._shim.poll() is None and self._is_responsive() and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS)
+            self._wait_for_shim(kill=self._shim.poll() is None)
             end_leftovers(self._marker)
-            self._reader.join(DRAIN)
+            self._reader.join(DRAIN_SECONDS)
 
-    @property
-    def begun(self) -> bool:
-        """Whether the shim got its job."""
-        return bool(self._said)
+    def _awaits_report(self) -> bool:
+        return self._report in self._selector.get_map()
 
-    def _answers(self) -> bool:
-        """Wake a shim that somebody stopped; False for one that is stopped again and again."""
+    def _is_responsive(self) -> bool:
+        """Wake a stopped shim. Return False for one that is stopped again and again."""
         now = time.monotonic()
         if now >= self._next_look:
-            self._next_look = now + POLL
+            self._next_look = now + STOP_POLL_SECONDS
             if process_stat(self._shim.pid)[0] in ("T", "t"):
-                self._stops += 1
+                self._wake_ups += 1
                 self._shim.send_signal(signal.SIGCONT)
-        return self._stops <= MOST_STOPS
+        return self._wake_ups <= MAX_WAKE_UPS
 
-    def _buried(self, *, kill: bool) -> int:
-        """Wait for the shim's end; where it does not come, end all that is below it, and then the shim, from outside."""
+    def _wait_for_shim(self, *, kill: bool) -> int:
+        """Wait for the shim's end and return its exit code. If `kill`, end it and its descendants first."""
         if kill:
             end_descendants(self._shim.pid)
             self._shim.kill()
@@ -311,30 +243,30 @@ class _Session:
         RUNNING_SHIMS.discard(self._shim.pid)
         return code
 
-    def _forget(self) -> None:
-        while self._open.get_map():
-            for key, _ in self._open.select(POLL):
-                if not os.read(key.fd, CHUNK):
-                    self._open.unregister(key.fd)
+    def _discard_output(self) -> None:
+        while self._selector.get_map():
+            for key, _ in self._selector.select(STOP_POLL_SECONDS):
+                if not os.read(key.fd, PIPE_BYTES):
+                    self._selector.unregister(key.fd)
 
-    def _read(self, spool: OutputLog, seconds: float) -> bool:
-        """Take what there is within `seconds`; return whether the command printed anything."""
-        printed = False
-        for key, events in self._open.select(seconds):
-            chunk = os.read(key.fd, CHUNK) if events & selectors.EVENT_READ else b""
+    def _read(self, log: OutputLog, seconds: float) -> bool:
+        """Read what arrives within `seconds`. Return whether the command printed anything."""
+        has_printed = False
+        for key, events in self._selector.select(seconds):
+            chunk = os.read(key.fd, PIPE_BYTES) if events & selectors.EVENT_READ else b""
             if key.data == STDIN:
-                self._talk.speak()
+                self._input.write_pending()
             elif not chunk:
-                self._open.unregister(key.fd)
+                self._selector.unregister(key.fd)
             elif key.data == "report":
-                self._said += chunk
+                self._report_text += chunk
             else:
-                spool.feed(chunk, key.data)
-                self._talk.hear(chunk)
-                printed = True
-        return printed
+                log.feed(chunk, key.data)
+                self._input.observe_output(chunk)
+                has_printed = True
+        return has_printed
 
-    def _ask_to_stop(self) -> None:
+    def _stop_shim(self) -> None:
         with suppress(BrokenPipeError):
             os.write(self._control, b".")
         with suppress(ProcessLookupError):
@@ -342,8 +274,8 @@ class _Session:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Watch:
-    """Knows which limit comes next."""
+class _LimitWatch:
+    """The limits of one running command, and when each of them passes."""
 
     limits: TimeLimits
     stop: Stop
@@ -351,13 +283,15 @@ class _Watch:
     last_output: float | None = None
 
     def passed(self, now: float) -> Ending | None:
-        due = min(self._due(), default=None)
-        return due[1] if due is not None and due[0] <= now else None
+        """Return the first limit that has passed, or None."""
+        first = min(self._deadlines(), default=None)
+        return first[1] if first is not None and first[0] <= now else None
 
     def timeout(self, now: float) -> float:
-        return max(0.0, min([POLL, *(at - now for at, _ in self._due())]))
+        """Return how long to wait for output before the limits must be checked again."""
+        return max(0.0, min([STOP_POLL_SECONDS, *(deadline - now for deadline, _ in self._deadlines())]))
 
-    def _due(self) -> Iterator[tuple[float, Ending]]:
+    def _deadlines(self) -> Iterator[tuple[float, Ending]]:
         limits, last = self.limits, self.last_output
         if limits.wall_clock is not None:
             yield self.began + limits.wall_clock, "wall_clock"
@@ -370,48 +304,8 @@ class _Watch:
             yield deadline, "stopped"
 
 
-def _place(env: Mapping[str, str]) -> tuple[str, str]:
+def _run_and_task(env: Mapping[str, str]) -> tuple[str, str]:
     return env.get(RUN_VARIABLE, ""), env.get(TASK_VARIABLE, "")
-
-
-def _job(command: Command, grace: float, identity: str) -> bytes:
-    """Write the job as the shim reads it: its length, then fields that end with a zero byte."""
-    environment = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
-    environment |= {**command.env, COMMAND_VARIABLE: identity}
-    environment.pop(SHIM_VARIABLE, None)
-    fed = bool(command.stdin or command.dialogue)
-    fields = [
-        " ".join([str(grace), *(["lasting"] if command.lasting else []), *(["fed"] if fed else [])]),
-        str(command.cwd),
-        str(len(command.argv)),
-        *command.argv,
-        *(f"{name}={value}" for name, value in environment.items()),
-    ]
-    if not command.argv or any("\0" in field for field in fields):
-        raise ValueError("it is empty" if not command.argv else "an argument or variable holds a zero byte")
-    payload = b"\0".join(os.fsencode(field) for field in fields)
-    return len(payload).to_bytes(8, "big") + payload
-
-
-def _pipe(readers: ExitStack, writers: ExitStack) -> tuple[int, int]:
-    reader, writer = os.pipe()
-    readers.callback(os.close, reader)
-    writers.callback(os.close, writer)
-    return reader, writer
-
-
-def _write_all(target: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(target, view) :]
-
-
-def _parse(said: bytes) -> dict[str, Any] | None:
-    try:
-        report = json.loads(said)
-    except ValueError:
-        return None
-    return report if isinstance(report, dict) else None
 
 
 def _not_started(command: Command, redact: Redactor, error: OSError | ValueError) -> Ended:
@@ -424,60 +318,3 @@ def _not_started(command: Command, redact: Redactor, error: OSError | ValueError
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             code = NOT_FOUND
     return Ended(ending="not_started", exit_code=code, tail=redact.text(f"Could not start {name!r}: {reason}."))
-
-
-class _Talk:
-    """The open stdin of one process. What it does not read blocks nobody."""
-
-    def __init__(self, mouth: int, heard_with: selectors.BaseSelector) -> None:
-        self._mouth, self._open = mouth, heard_with
-        self._dialogue: Dialogue | None = None
-        self._unsaid = self._heard = b""
-        os.set_blocking(mouth, False)
-
-    def begin(self, dialogue: Dialogue | None, first: bytes) -> None:
-        """Say the first word; without a dialogue it is the last one, too."""
-        self._dialogue, self._unsaid = dialogue, first
-        self.speak()
-
-    def hear(self, chunk: bytes) -> None:
-        """Take in what the process printed; after its last word nothing more is said to it."""
-        if self._dialogue is None:
-            return
-        heard = self._heard + chunk.replace(b" ", b"")  # JSON may be spaced
-        if self._dialogue.last_word in heard:
-            self.close()
-        self._heard = heard[-len(self._dialogue.last_word) :]
-
-    def speak(self) -> None:
-        """Say what there is to say, as far as the pipe takes it; the rest when it takes more."""
-        if self._mouth < 0:
-            return
-        if self._dialogue is not None:
-            self._unsaid += b"".join(self._dialogue.phrase(text) for text in self._dialogue.inbox())
-        waits = self._mouth in self._open.get_map()
-        try:
-            self._unsaid = self._unsaid[os.write(self._mouth, self._unsaid) :] if self._unsaid else b""
-        except BlockingIOError:
-            pass
-        except BrokenPipeError:
-            self.close()
-            return
-        if not self._unsaid and self._dialogue is None:
-            self.close()
-        elif self._unsaid and not waits:
-            self._open.register(self._mouth, selectors.EVENT_WRITE, STDIN)
-        elif waits and not self._unsaid:
-            self._open.unregister(self._mouth)
-
-    def patience(self, seconds: float) -> float:
-        """Return how long to wait for the process's words before looking for something to say to it."""
-        return min(seconds, PAUSE) if self._mouth >= 0 else seconds
-
-    def close(self) -> None:
-        if self._mouth >= 0:
-            if self._mouth in self._open.get_map():
-                self._open.unregister(self._mouth)
-            with suppress(OSError):
-                os.close(self._mouth)
-            self._mouth = -1
