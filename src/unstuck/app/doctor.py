@@ -172,7 +172,7 @@ def _journal(repository: Repository) -> Iterator[Finding]:
         return
     if owner is None:
         yield Finding("journal", "ok", "No supervisor is working here.")
-    elif owner.alive(time.time()):
+    elif owner.is_alive(time.time()):
         yield Finding("journal", "ok", f"Run {owner.run} is being worked on by pid {owner.pid}.")
     else:
         says = f"The supervisor of run {owner.run} (pid {owner.pid}) died."

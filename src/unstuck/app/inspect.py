@@ -122,7 +122,7 @@ def _view(repository: Repository, journal: Store, run: str) -> View:
 def living_owner(journal: Store, run: str) -> Owner | None:
     """Return the supervisor that works on a run, if there is one."""
     owner = journal.owner(run)
-    return owner if owner is not None and owner.run == run and owner.alive(time.time()) else None
+    return owner if owner is not None and owner.run == run and owner.is_alive(time.time()) else None
 
 
 def entry_json(entry: Entry) -> str:

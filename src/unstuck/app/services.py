@@ -237,8 +237,8 @@ class Run:
     def _is_taken(self, journal: Store, attended: RequestProof) -> bool:
         """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
         deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
-        while (owner := journal.owner(self._run)) is not None and owner.alive(time.time()):
-            if attended.looked is None or attended.looked():
+        while (owner := journal.owner(self._run)) is not None and owner.is_alive(time.time()):
+            if attended.was_checked is None or attended.was_checked():
                 return True
             if time.monotonic() > deadline:
                 raise Unavailable(
@@ -246,7 +246,7 @@ class Run:
                     hint=f"Nothing was done. Let it go on (`kill -CONT {owner.pid}`) or end it (`kill -9 {owner.pid}`), then say it again.",
                 )
             time.sleep(REQUEST_POLL_SECONDS)
-        return attended.looked is not None and attended.looked()
+        return attended.was_checked is not None and attended.was_checked()
 
     @contextmanager
     def _journal(self) -> Iterator[Store]:

@@ -68,7 +68,7 @@ def _has_owner(path: Path) -> bool:
         return False
     with closing(journal):
         owner = journal.owner()
-        return owner is not None and owner.alive(time.time())
+        return owner is not None and owner.is_alive(time.time())
 
 
 def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: str) -> Plan:

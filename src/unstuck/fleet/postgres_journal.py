@@ -87,7 +87,7 @@ class PostgresJournal:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self._project,))
             before = None
             for found in (self._owner(connection, run, ""), self._owner(connection, "", self._checkout)):
-                if found is not None and found.token != token and found.alive(time.time()):
+                if found is not None and found.token != token and found.is_alive(time.time()):
                     raise _owned(found)
                 before = before or found
             connection.execute(

@@ -115,7 +115,7 @@ class SqliteJournal:
         at = time.time()
         with self._guarded(), self._writing():
             before = self.owner()
-            if before is not None and before.alive(at):
+            if before is not None and before.is_alive(at):
                 raise Owned(
                     f"Run {before.run} owns this repository: pid {before.pid} on {before.host.partition('/')[0]}, "
                     f"since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(before.since))}.",

@@ -1,4 +1,7 @@
-"""Edge: Files, put atomically: a person's without ever losing an edit of theirs, and our own. A full or read-only disk is told as such."""
+"""Replace files atomically.
+
+Rules: an edit that the user makes meanwhile is never lost. Errors name a full or read-only disk as the reason.
+"""
 
 import contextlib
 import os
@@ -15,12 +18,12 @@ from unstuck.model.text import visible
 
 MAX_PLAN_BYTES = 50_000_000
 
-_TRIES = 50
+_MAX_ATTEMPTS = 50
 _READ_WRITE = 0o666
 
 
 def read_plan_bytes(path: Path) -> bytes:
-    """Read a file, at most one byte more than we accept."""
+    """Read a plan, but not much more than its largest allowed size."""
     try:
         with path.open("rb") as file:
             return file.read(min(os.fstat(file.fileno()).st_size, MAX_PLAN_BYTES) + 1)
@@ -31,21 +34,19 @@ def read_plan_bytes(path: Path) -> bytes:
 
 
 def change_file(path: Path, change: Callable[[bytes], bytes], *, create: bool = False) -> bool:
-    """Replace a file's content by what `change` makes of it, atomically; return whether anything changed.
+    """Apply `change` to the content of a file atomically. Return whether the content differs.
 
-    A file that is not there is an error, unless it may be made: then it counts as empty.
-
-    `change` is applied again to the new content when somebody else writes the file meanwhile: their edit is kept and
-    ours is made on top of it. A symbolic link stays, its target is replaced; mode and owner are kept.
+    A missing file is an error, but with `create` it counts as empty. If another program writes the file meanwhile,
+    `change` is applied again to the new content. A symbolic link stays and its target is replaced. Mode and owner stay.
     """
     target = Path(os.path.realpath(path))
     try:
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             before = _content(target) if create else target.read_bytes()
             after = change(before or b"")
             if after == before:
                 return False
-            if _swap(target, before, after):
+            if _replace_content(target, before, after):
                 return True
     except OSError as error:
         raise _cannot_write(path, error) from error
@@ -53,7 +54,7 @@ def change_file(path: Path, change: Callable[[bytes], bytes], *, create: bool = 
 
 
 def require_writable(path: Path) -> None:
-    """Raise CannotWrite where `rewrite` would; better before an agent has worked than after. It need not be there yet."""
+    """Raise CannotWrite where `change_file` would, before an agent does any work. The file may be missing."""
     target = Path(os.path.realpath(path))
     try:
         _refuse_read_only(target.parent)
@@ -64,17 +65,17 @@ def require_writable(path: Path) -> None:
 
 
 def _refuse_read_only(path: Path) -> os.stat_result:
-    now = path.stat()
-    if not now.st_mode & 0o222 or not os.access(path, os.W_OK):
-        what = "its folder is" if stat.S_ISDIR(now.st_mode) else "it is"
-        raise PermissionError(0, f"{what} read-only")
-    return now
+    facts = path.stat()
+    if not facts.st_mode & 0o222 or not os.access(path, os.W_OK):
+        subject = "its folder is" if stat.S_ISDIR(facts.st_mode) else "it is"
+        raise PermissionError(0, f"{subject} read-only")
+    return facts
 
 
 def _cannot_write(path: Path, error: OSError) -> CannotWrite:
-    writable = "Make the file and its folder writable and see that the disk has room"
-    hint = f"{'Put it back' if isinstance(error, FileNotFoundError) else writable}, then try again."
-    return CannotWrite(f"Cannot write {path}: {error.strerror or error}.", hint=hint)
+    make_writable = "Make the file and its folder writable and see that the disk has room"
+    advice = "Put it back" if isinstance(error, FileNotFoundError) else make_writable
+    return CannotWrite(f"Cannot write {path}: {error.strerror or error}.", hint=f"{advice}, then try again.")
 
 
 def _content(target: Path) -> bytes | None:
@@ -84,20 +85,20 @@ def _content(target: Path) -> bytes | None:
         return None
 
 
-def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
-    """Put `after` in the place of `before`, None for no file; False if there is something else by now."""
-    now = _refuse_read_only(target) if before is not None else None
+def _replace_content(target: Path, before: bytes | None, after: bytes) -> bool:
+    """Replace the content `before` (None: no file) by `after`. Return False if the file has another content by now."""
+    facts = _refuse_read_only(target) if before is not None else None
     _remove_old_drafts(target.parent)
     handle, name = tempfile.mkstemp(prefix=f"{DRAFT_PREFIX}{os.getpid()}-", dir=target.parent)
     draft = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(after)
-            if now is not None:
+            if facts is not None:
                 with contextlib.suppress(PermissionError):
-                    os.fchown(handle, now.st_uid, now.st_gid)
-            # A new file is as open as the folder that it is put into.
-            os.fchmod(handle, stat.S_IMODE(now.st_mode) if now else target.parent.stat().st_mode & _READ_WRITE)
+                    os.fchown(handle, facts.st_uid, facts.st_gid)
+            # A new file gets the permissions of its folder.
+            os.fchmod(handle, stat.S_IMODE(facts.st_mode) if facts else target.parent.stat().st_mode & _READ_WRITE)
             file.flush()
             os.fsync(handle)
         if _content(target) != before:
@@ -110,8 +111,8 @@ def _swap(target: Path, before: bytes | None, after: bytes) -> bool:
 
 
 def _remove_old_drafts(folder: Path) -> None:
-    """Remove what a supervisor that was killed while writing left behind."""
-    from unstuck.process.caller import process_start  # noqa: PLC0415  # who only reads a plan needs none of it
+    """Remove the drafts of supervisors that were killed while writing."""
+    from unstuck.process.caller import process_start  # noqa: PLC0415  # reading a plan does not need it
 
     for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
         owner = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
@@ -128,7 +129,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class DiskFiles:
-    """The `OwnFiles` port on the disk."""
+    """The program's own files on the disk."""
 
     def put(self, path: Path, text: str) -> None:
         write_atomically(path, text)
@@ -149,26 +150,27 @@ class DiskFiles:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file atomically: a reader sees the old text or the new one, never half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
+    """Replace the text of a file atomically: a reader sees the old text or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(visible(text), encoding="utf-8", errors="backslashreplace")
-        part.replace(path)
+        draft.write_text(visible(text), encoding="utf-8", errors="backslashreplace")
+        draft.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error
 
 
-def remove_unfinished_writes(*homes: Path) -> None:
-    """Remove what supervisors that died while they put a file left half written; for whoever holds the claim."""
-    for part in (part for home in homes for pattern in (".*.part", "*/.*.part") for part in home.glob(pattern)):
-        part.unlink(missing_ok=True)
+def remove_unfinished_writes(*folders: Path) -> None:
+    """Remove the drafts of supervisors that died while writing. The caller must own the run."""
+    for folder in folders:
+        for draft in (*folder.glob(".*.part"), *folder.glob("*/.*.part")):
+            draft.unlink(missing_ok=True)
 
 
 class OwnFiles(Protocol):
-    """Our own files."""
+    """The program's own files."""
 
     def put(self, path: Path, text: str) -> None:
         """Replace a file atomically."""
@@ -176,4 +178,4 @@ class OwnFiles(Protocol):
     def append(self, path: Path, text: str) -> None: ...
 
     def read(self, path: Path) -> str | None:
-        """Return the text, or None if there is no such file."""
+        """Return the text, or None if the file is missing."""

@@ -1,4 +1,4 @@
-"""Edge: Which process is whose: a person's command or one that a session started, by the processes above it; who owns a run; what time passes for it."""
+"""Processes around this one: the session that called it and the owner of a run."""
 
 import os
 import re
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHIM_START = "import shim; shim.start()"
-"""How the command line of every shim ends; nobody below a shim can change it."""
+"""The command line of every shim ends so. No descendant of a shim can change it."""
 COMMAND_VARIABLE = "UNSTUCK_PROCESS"
-"""Set to a value of its own for each command, so that what outlives a killed shim can still be found."""
+"""Has another value for each command, so that processes that outlive a killed shim can be found."""
 SHIM_VARIABLE = "UNSTUCK_SHIM"
 RUN_VARIABLE, TASK_VARIABLE = "UNSTUCK_RUN", "UNSTUCK_TASK"
 TOKEN = re.compile(r"[0-9a-f]{32}")
@@ -19,7 +19,7 @@ TOKEN = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallingSession:
-    """The session, or the check, that a process belongs to."""
+    """The session or check that started this process."""
 
     run: str = ""
     task: str = ""
@@ -30,66 +30,67 @@ class CallingSession:
 
 
 def calling_session() -> CallingSession | None:
-    """Return what this process was started by; None if none of our shims is above it. The nearest one counts.
+    """Return the session of the nearest shim above this process, or None if there is no shim.
 
-    A sandbox has process numbers of its own and hides the shim; there the first process carries our mark.
+    A sandbox has its own process numbers and hides the shim. There the first process carries the variables.
     """
     above = tuple(ancestors())
     shim = next((pid for pid in above if _is_shim(pid)), None)
     if shim is None:
         shim = next((pid for pid in above if COMMAND_VARIABLE in _environment(pid)), None)
-    marks = _environment(shim) if shim is not None else os.environ
-    return (
-        CallingSession(run=marks.get(RUN_VARIABLE, ""), task=marks.get(TASK_VARIABLE, ""))
-        if shim is not None or marks.get(RUN_VARIABLE)
-        else None
-    )
+    variables = _environment(shim) if shim is not None else os.environ
+    if shim is None and not variables.get(RUN_VARIABLE):
+        return None
+    return CallingSession(run=variables.get(RUN_VARIABLE, ""), task=variables.get(TASK_VARIABLE, ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestProof:
-    """That somebody stands by a word: what the one who is asked knows it by, and whether that one has looked."""
+    """A proof for the supervisor that a living process outside of its sessions left a request."""
 
     token: str = ""
-    looked: Callable[[], bool] | None = None
-    """None where nobody can tell."""
+    was_checked: Callable[[], bool] | None = None
+    """Returns whether the supervisor has checked the proof. None where that cannot be seen."""
 
 
 @contextmanager
 def hold_request_proof(folder: Path) -> Iterator[RequestProof]:
-    """Stand by a word: hold a file open that is named like nothing else; whoever is asked takes it away when it has looked."""
+    """Keep a file with a unique name open while a request waits. The supervisor removes it when it checks."""
     folder.mkdir(parents=True, exist_ok=True)
     token = uuid.uuid4().hex
     path = folder / token
     try:
         with path.open("x"):
-            yield RequestProof(token=token, looked=lambda: not path.exists())
+            yield RequestProof(token=token, was_checked=lambda: not path.exists())
     finally:
         path.unlink(missing_ok=True)
 
 
 def proof_problem(folder: Path, pid: int, token: str) -> str:
-    """Say why nobody outside of our sessions stands by a word; empty if somebody does, or where that cannot be seen.
+    """Return why a request has no valid proof. Return an empty text if it has one, or without /proc.
 
-    A row can be forged; that another process holds a file open, and what it was started by, cannot.
+    A session can forge a row of the journal. It cannot forge that another process holds a file open, or the
+    ancestors of that process.
     """
     if not Path("/proc/self/stat").exists():
         return ""
     path = folder / (token if TOKEN.fullmatch(token) else "none")
     try:
         numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208  # names are wanted, not paths
-        holds = any(os.readlink(f"/proc/{pid}/fd/{number}") == str(path.resolve()) for number in numbers)  # noqa: PTH115  # as above
+        is_held = any(os.readlink(f"/proc/{pid}/fd/{number}") == str(path.resolve()) for number in numbers)  # noqa: PTH115  # as above
     except OSError:
-        holds = False
+        is_held = False
     path.unlink(missing_ok=True)
-    if not holds:
+    if not is_held:
         return "nobody stands by it"
-    ours = set(ancestors())
-    return "a session stands by it" if any(_is_shim(above) and above not in ours for above in ancestors(pid)) else ""
+    own_ancestors = set(ancestors())
+    if any(_is_shim(above) and above not in own_ancestors for above in ancestors(pid)):
+        return "a session stands by it"
+    return ""
 
 
 def ancestors(pid: int | None = None) -> Iterator[int]:
-    """Yield a process, this one unless told otherwise, and all above it."""
+    """Yield a process (by default this one) and all its ancestors."""
     pid = os.getpid() if pid is None else pid
     while pid > 0:
         yield pid
@@ -97,7 +98,7 @@ def ancestors(pid: int | None = None) -> Iterator[int]:
 
 
 def process_stat(pid: int) -> tuple[str, str, str]:
-    """Return the process's state, parent and start time; empty texts if there is none."""
+    """Return the process's state, parent and start time, or empty texts if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -114,7 +115,7 @@ def _is_shim(pid: int) -> bool:
 
 
 def _environment(pid: int) -> dict[str, str]:
-    """Return our marks in what a process was started with; nothing if it is another user's."""
+    """Return the variables of a session in a process's environment. Those of another user cannot be read."""
     try:
         entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -124,31 +125,31 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 STALE_SECONDS = 120.0
-"""How long an owner on another machine, which we cannot look at, may be silent before its run is taken over."""
+"""An owner on another machine without a heartbeat for so long loses its run. Its process cannot be checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A claim on the repository, as it stands in the journal."""
+    """The process that owns a run, as the journal has it."""
 
     run: str
     pid: int
     started: str
-    """When the process started, as the system counts it: a reused pid has another value."""
+    """Start time of the process in the system's own count. A reused pid has another one."""
     host: str
     token: str
     since: float
     heartbeat: float
 
-    def alive(self, now: float) -> bool:
-        """Whether this owner still works."""
+    def is_alive(self, now: float) -> bool:
+        """Return whether this process still runs."""
         if self.host != machine_and_boot():
             return now - self.heartbeat < STALE_SECONDS
         return process_start(self.pid) == self.started
 
 
 def machine_and_boot() -> str:
-    """Name this machine and its boot, so that pids from before a reboot mean nothing."""
+    """Return the name of this machine and boot. Process ids from before a reboot mean nothing."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -157,8 +158,8 @@ def machine_and_boot() -> str:
 
 
 def user_name() -> str:
-    """Name the user of this process."""
-    import getpass  # noqa: PLC0415  # most commands never ask
+    """Return the name of the user who runs this process."""
+    import getpass  # noqa: PLC0415  # most commands do not need it
 
     try:
         return getpass.getuser()
@@ -167,15 +168,15 @@ def user_name() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """Say when a process started; None if there is none, or only its zombie."""
+    """Return the start time of a process, or None if it is gone or a zombie."""
     state, _, started = process_stat(pid)
     if not state:
-        return _birth_without_proc(pid)
+        return _start_without_proc(pid)
     return None if state in "ZX" else started
 
 
-def _birth_without_proc(pid: int) -> str | None:
-    """Say at least whether the pid is in use, where there is no /proc."""
+def _start_without_proc(pid: int) -> str | None:
+    """Return "unknown" if the pid is in use, or None, where there is no /proc."""
     if Path("/proc/self").exists():
         return None
     try:

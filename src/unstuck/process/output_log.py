@@ -1,4 +1,4 @@
-"""Edge: Write a process's output to its log: redacted, and never more than 50 MB of it."""
+"""Write the output of a process to a log file, redacted and limited to 50 MB."""
 
 import codecs
 import os
@@ -9,35 +9,44 @@ from typing import Self
 from unstuck.redaction.redactor import Redactor
 
 MEGABYTE = 1_000_000
-HEAD = 40 * MEGABYTE
-"""So much goes to disk as it comes."""
-TAIL = 8 * MEGABYTE
-"""Of the rest, the last part is kept in memory and written when the process has ended."""
-LEAD = 128 * 1024
-"""Kept before the tail and then cut away, so that a secret which begins in it is known as one."""
+HEAD_BYTES = 40 * MEGABYTE
+"""The first part of the output goes to the disk at once."""
+TAIL_BYTES = 8 * MEGABYTE
+"""The last part of the rest stays in memory and is written when the process has ended."""
+LEAD_BYTES = 128 * 1024
+"""Kept before the tail and cut away after redaction, so that a secret which begins in it is redacted."""
 MAX_LINE_CHARS = 64 * 1024
-OVERLAP = 8 * 1024
-"""Held back when a longer line is cut, so that a secret at the cut is seen whole."""
-RECENT = 32 * 1024
+OVERLAP_CHARS = 8 * 1024
+"""Kept back when a longer line is cut, so that a secret at the cut is redacted whole."""
+RECENT_CHARS = 32 * 1024
 TAIL_CHARS = 8 * 1024
-SHORT_LINE = 500
+MAX_LAST_LINE_CHARS = 500
 
 
 class OutputLog:
-    """One session's output. Streams are kept apart until a line is whole; memory stays bounded."""
+    """The output of one session. Streams are separate until a line is complete, and memory is limited."""
 
     def __init__(
-        self, log: Path, redactor: Redactor, *, transcript: Path | None = None, head: int = HEAD, tail: int = TAIL
+        self,
+        log: Path,
+        redactor: Redactor,
+        *,
+        transcript: Path | None = None,
+        head: int = HEAD_BYTES,
+        tail: int = TAIL_BYTES,
     ) -> None:
-        self._apart: dict[str, OutputLog] = {}
-        """A spool of its own for each stream, where somebody will read them apart."""
+        self._transcripts: dict[str, OutputLog] = {}
+        """An additional log for each stream, if a transcript is wanted."""
         if transcript is not None:
-            aside = transcript.with_name(f"{transcript.name}.err")
-            self._apart = {"stdout": OutputLog(transcript, redactor), "stderr": OutputLog(aside, redactor)}
+            error_transcript = transcript.with_name(f"{transcript.name}.err")
+            self._transcripts = {
+                "stdout": OutputLog(transcript, redactor),
+                "stderr": OutputLog(error_transcript, redactor),
+            }
         self.size = 0
-        """Bytes received, whether they were kept or not."""
+        """Bytes received, kept or not."""
         self.error: OSError | None = None
-        """Why the log is not complete: once a write failed, the rest is only counted."""
+        """The reason for an incomplete log. After a failed write, the rest is only counted."""
         self._redactor = redactor
         self._head = head
         self._tail_size = tail
@@ -54,17 +63,17 @@ class OutputLog:
             self.error = error
 
     def feed(self, chunk: bytes, stream: str = "") -> None:
-        """Take what one stream has printed; complete lines go on at once."""
+        """Add output of one stream. Complete lines are written at once."""
         self.size += len(chunk)
-        if stream in self._apart:
-            self._apart[stream].feed(chunk)
+        if stream in self._transcripts:
+            self._transcripts[stream].feed(chunk)
         lines = self._streams.setdefault(stream, _Lines())
-        self._take(lines, lines.pending + lines.decoder.decode(chunk))
+        self._add_text(lines, lines.pending + lines.decoder.decode(chunk))
 
     def close(self) -> None:
-        """Write what was held back: unfinished lines, and the tail of a very long log."""
-        for spool in self._apart.values():
-            spool.close()
+        """Write the unfinished lines and the tail of a very long log."""
+        for log in self._transcripts.values():
+            log.close()
         for lines in self._streams.values():
             rest = self._redactor.text(lines.pending + lines.decoder.decode(b"", final=True))
             if rest:
@@ -77,13 +86,13 @@ class OutputLog:
 
     @property
     def tail(self) -> str:
-        """The last few kilobytes of complete lines, redacted. Zero bytes are replaced: few stores take them."""
+        """The last few kilobytes of complete lines, redacted. Zero bytes are replaced, since few stores accept them."""
         return self._redactor.text(self._recent)[-TAIL_CHARS:].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     @property
     def last_line(self) -> str:
         lines = (line.strip() for line in reversed(self.tail.splitlines()))
-        return next((line for line in lines if line), "")[:SHORT_LINE]
+        return next((line for line in lines if line), "")[:MAX_LAST_LINE_CHARS]
 
     def __enter__(self) -> Self:
         return self
@@ -91,25 +100,25 @@ class OutputLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take(self, lines: "_Lines", text: str) -> None:
+    def _add_text(self, lines: "_Lines", text: str) -> None:
         at = text.rfind("\n") + 1
-        long = len(text) - at > MAX_LINE_CHARS
-        if long:
-            at = len(text) - OVERLAP
+        is_long = len(text) - at > MAX_LINE_CHARS
+        if is_long:
+            at = len(text) - OVERLAP_CHARS
         if at == 0:
             lines.pending = text
-        elif self._head > 0 or long:
+        elif self._head > 0 or is_long:
             front, lines.pending = self._redactor.split(text, at)
             if not front and len(text) > MAX_LINE_CHARS:
                 front, lines.pending = self._redactor.text(text), ""  # no secret is that long
             self._keep(front)
         else:
-            # Most of this is thrown away again, so it is redacted only when the tail is written.
+            # Most of this is thrown away later, so it is redacted only when the tail is written.
             lines.pending = text[at:]
             self._keep(text[:at])
 
     def _keep(self, text: str) -> None:
-        self._recent = (self._recent + text)[-RECENT:] if len(text) < RECENT else text[-RECENT:]
+        self._recent = (self._recent + text)[-RECENT_CHARS:] if len(text) < RECENT_CHARS else text[-RECENT_CHARS:]
         block = text.encode()
         if self._head > 0:
             self._head -= len(block)
@@ -117,7 +126,7 @@ class OutputLog:
             return
         self._ring.append(block)
         self._ring_size += len(block)
-        while self._ring_size - len(self._ring[0]) >= self._tail_size + LEAD:
+        while self._ring_size - len(self._ring[0]) >= self._tail_size + LEAD_BYTES:
             dropped = len(self._ring.popleft())
             self._ring_size -= dropped
             self._left_out += dropped
@@ -143,7 +152,7 @@ class OutputLog:
 
 
 class _Lines:
-    """What one stream has printed since its last complete line."""
+    """The output of one stream after its last complete line."""
 
     def __init__(self) -> None:
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
