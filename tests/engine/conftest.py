@@ -124,23 +124,59 @@ echo "$1 never landed"; exit 1
 """,
 }
 
+GIT_FACTS = {
+    "run-branch": "update-ref refs/heads/unstuck/*",
+    "slot-made": "update-ref --stdin* refs/unstuck/slots/*/base *",
+    "tree-kept": "update-ref --stdin* refs/unstuck/slots/w*",
+    "landing": "update-ref --stdin* refs/heads/unstuck/*",
+    "snapshot": "update-ref refs/unstuck/snapshots/*",
+    "plan-commit": "update-ref * HEAD *",
+    "second-slot-filled": "read-tree --reset * in w1",
+    "slot-filled": "read-tree --reset *",
+    "plan-tree": "read-tree *",
+    "slot-emptied": "clean *",
+    "rollback": "checkout *",
+    "work-staged": "add *",
+    "tree-written": "write-tree *",
+    "commit-written": "commit-tree *",
+    "plan-written": "hash-object *",
+    "plan-staged": "update-index * --index-info *",
+    "index-refreshed": "update-index * --refresh *",
+    "siblings-merged": "merge-tree *",
+    "run-merged": "merge --ff-only *",
+    "question": "*",
+}
+"""What a git call of the supervisor is for, and how it is recognised: a shell pattern over arguments, stdin of
+`update-ref` and worktree. The first that fits holds. A question changes nothing."""
+
 COUNTING_GIT = f"""\
 #!/bin/sh
 # Git as the supervisor calls it: every call is a place to die, before it and while it works.
 if [ "$PPID" = "$SUPERVISOR" ]; then
-    skip= name=
+    skip= name= words=
     for word do
         if [ "$skip" ]; then skip=; continue; fi
-        case "$word" in -c) skip=yes ;; *) name=$word; break ;; esac
+        case "$name$word" in -c) skip=yes ;; *) name=${{name:-$word}} words="$words$word " ;; esac
     done
+    if [ "${{words#update-ref --stdin}}" != "$words" ]; then
+        mkdir -p "$CALLS"
+        cat >"$CALLS/stdin $$"
+        exec <"$CALLS/stdin $$"
+        words="$words$(tr '\\0\\n' '  ' <"$CALLS/stdin $$")"
+        rm "$CALLS/stdin $$"
+    fi
+    words="$words in ${{GIT_WORK_TREE##*/}}"
+    case "$words" in
+{"".join(f"    {pattern.replace(' ', chr(92) + ' ')}) fact={fact} ;;{chr(10)}" for fact, pattern in GIT_FACTS.items())}\
+    esac
     number=1
     test -d "$CALLS" || mkdir -p "$CALLS"
     # Look first, without a process for each number; who is given it, only a folder that was not there can tell.
-    while test -d "$CALLS/$name $number" || ! mkdir "$CALLS/$name $number" 2>/dev/null; do number=$((number + 1)); done
+    while test -d "$CALLS/$fact $number" || ! mkdir "$CALLS/$fact $number" 2>/dev/null; do number=$((number + 1)); done
     case "$DIE_AT" in
-    "before git $name $number") kill -9 "$SUPERVISOR"; exit 1 ;;
-    "during git $name $number") kill -9 "$SUPERVISOR" ;;
-    "inside git $name $number")
+    "before git $fact $number") kill -9 "$SUPERVISOR"; exit 1 ;;
+    "during git $fact $number") kill -9 "$SUPERVISOR" ;;
+    "inside git $fact $number")
         # Git dies, too, and leaves what it leaves in the middle of its work.
         kill -9 "$SUPERVISOR"
         case "$name" in
@@ -150,7 +186,7 @@ if [ "$PPID" = "$SUPERVISOR" ]; then
         merge | commit) touch .git/index.lock ;;
         esac
         exit 1 ;;
-    "late git $name $number")
+    "late git $fact $number")
         # Git is slow, and comes to life only when the next supervisor has begun.
         kill -9 "$SUPERVISOR"
         for _ in $(seq 1000); do test -e "$CALLS/go" && break; sleep 0.03; done ;;
@@ -270,8 +306,9 @@ class World:
             owner = journal.owner() if journal else None
             return owner.pid if owner else None
 
-    def git_commands(self) -> frozenset[str]:
-        return frozenset(path.name.partition(" ")[0] for path in Path(self.env["CALLS"]).iterdir())
+    def git_calls(self) -> frozenset[str]:
+        """Return what the git calls were for, each with its number."""
+        return frozenset(path.name for path in Path(self.env["CALLS"]).iterdir())
 
     def fsck(self) -> str:
         """Return what git has to complain about."""
