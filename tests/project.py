@@ -27,7 +27,7 @@ LIMITS = "[limits]\nfirst_output = 20\nsilence = 20\nwall_clock = 40\ndrain = 5\
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class CommandResult:
     """What a command printed, and how it ended."""
 
     code: int
@@ -105,17 +105,17 @@ class Project:
         """List subjects, newest first."""
         return self.git("log", "--format=%s", revisions).splitlines()
 
-    def ask(self, *arguments: str, cwd: Path | None = None) -> Told:
+    def ask(self, *arguments: str, cwd: Path | None = None) -> CommandResult:
         """Run a command in this process: the same code as `unstuck`, without the time that Python takes to start."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.chdir(cwd or self.root), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run_cli(arguments)
-        return Told(code=code, out=out.getvalue(), err=err.getvalue())
+        return CommandResult(code=code, out=out.getvalue(), err=err.getvalue())
 
-    def unstuck(self, *arguments: str, cwd: Path | None = None, **env: str) -> Told:
+    def unstuck(self, *arguments: str, cwd: Path | None = None, **env: str) -> CommandResult:
         """Run a command to its end, in a process of its own that has loaded its modules before."""
         done = self.fork_server.run(arguments, cwd=cwd or self.root, env={**os.environ, **env})
-        return Told(code=done.returncode, out=done.stdout, err=done.stderr)
+        return CommandResult(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def start(self, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:
         """Start a command as a shell does, and leave it running."""
@@ -131,7 +131,7 @@ class Project:
             errors="surrogateescape",
         )
 
-    def run(self, *arguments: str, plan: str = "tasks.md", **env: str) -> Told:
+    def run(self, *arguments: str, plan: str = "tasks.md", **env: str) -> CommandResult:
         """Run the plan with the scripted agent."""
         return self.unstuck("run", plan, "--agent", self.agent, *arguments, cwd=self.root, **env)
 
@@ -179,8 +179,8 @@ def half_done(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer)
         made = make_project(tmp_path_factory.mktemp("half-done") / "project", fork_server)
         made.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "grep -q right b.txt"))
         made.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]])
-        told = made.run("--max-attempts", "1")
-    assert told.code == 3, told
+        result = made.run("--max-attempts", "1")
+    assert result.code == 3, result
     return made
 
 

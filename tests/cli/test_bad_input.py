@@ -13,19 +13,19 @@ from tests.waiting import wait_until
 from unstuck.model.plan import Plan, Task, check
 
 if TYPE_CHECKING:
-    from tests.project import Project, Told
+    from tests.project import CommandResult, Project
 
 A = ("1.1", "Make a", "test -f a.txt")
 MAKE_A = {"write": "a.txt", "text": "a\n"}
 
 
-def expect_told(told: "Told", code: int, *says: str) -> None:
+def expect_error(result: "CommandResult", code: int, *says: str) -> None:
     """The command failed as it should: with this code, in words, with a way on, and without a traceback."""
-    assert told.code == code, told
+    assert result.code == code, result
     for words in says:
-        assert words in told.err, told
-    assert "Traceback" not in told.err, told
-    assert told.out == "", told
+        assert words in result.err, result
+    assert "Traceback" not in result.err, result
+    assert result.out == "", result
 
 
 def expect_nothing_started(project: "Project") -> None:
@@ -73,9 +73,9 @@ def test_an_invalid_plan_is_told_line_by_line(
     project: "Project", command: str, content: bytes, says: list[str]
 ) -> None:
     (project.root / "plan.md").write_bytes(content)
-    told = project.ask(command, "plan.md")
-    expect_told(told, 64, "plan.md", "Hint: ", *says)
-    assert b"\0" not in content or "--repair" not in told.err, "no agent mends what is no text"
+    result = project.ask(command, "plan.md")
+    expect_error(result, 64, "plan.md", "Hint: ", *says)
+    assert b"\0" not in content or "--repair" not in result.err, "no agent mends what is no text"
     expect_nothing_started(project)
 
 
@@ -94,16 +94,16 @@ def test_nothing_that_may_be_meant_for_a_task_is_dropped_without_a_word(
     project: "Project", text: str, says: str
 ) -> None:
     project.file("plan.md", text)
-    told = project.ask("plan", "plan.md")
-    assert told.code == 0, told
-    assert says in told.out, told
+    result = project.ask("plan", "plan.md")
+    assert result.code == 0, result
+    assert says in result.out, result
 
 
 def test_an_id_that_is_a_path_never_becomes_one(project: "Project") -> None:
     project.file("tasks.md", "- [ ] ../../x Escape\n  - **Verify**: `test -f a.txt`\n")
     project.script(t1=[[MAKE_A]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert not (project.root.parent / "x").exists()
     written = {path.relative_to(project.root.parent).parts[0] for path in project.root.parent.rglob("*")}
     assert written <= {"project", "agent.json"}
@@ -124,9 +124,9 @@ def test_a_plan_of_a_thousand_tasks_is_read_and_begun(project: "Project") -> Non
         for number in range(count)
     ]
     project.file("tasks.md", "".join(lines))
-    told = project.ask("plan", "tasks.md")
-    assert told.code == 0, told.err
-    assert f"{count} tasks" in told.out
+    result = project.ask("plan", "tasks.md")
+    assert result.code == 0, result.err
+    assert f"{count} tasks" in result.out
     gate = project.root.parent / "begun"
     project.script(_1_0=[[{"write": str(gate)}, {"hang": True}]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
@@ -152,7 +152,7 @@ def test_a_plan_of_a_thousand_tasks_is_read_and_begun(project: "Project") -> Non
 def test_a_plan_that_is_not_there_is_told(project: "Project", name: str, says: str) -> None:
     (project.root / "empty-folder").mkdir()
     os.mkfifo(project.root / "pipe")
-    expect_told(project.ask("run", name), 64, says, "Hint: ")
+    expect_error(project.ask("run", name), 64, says, "Hint: ")
     expect_nothing_started(project)
 
 
@@ -167,23 +167,23 @@ def test_a_plan_that_cannot_be_ticked_is_refused_before_an_agent_works(
     path = project.root / "specs" / name
     path.chmod(path.stat().st_mode & ~0o222)
     try:
-        told = project.ask("run", "specs", "--agent", project.agent)
+        result = project.ask("run", "specs", "--agent", project.agent)
     finally:
         path.chmod(path.stat().st_mode | 0o200)
-    assert (told.code, told.out) == (1, "")
-    assert f"Cannot write specs/tasks.md: {says}." in told.err
-    assert "then try again." in told.err
+    assert (result.code, result.out) == (1, "")
+    assert f"Cannot write specs/tasks.md: {says}." in result.err
+    assert "then try again." in result.err
     assert not (project.home / "briefs").exists()
 
 
 def test_where_no_journal_can_be_there_is_no_run_to_go_on_with(project: "Project") -> None:
     project.store.write_text("in the way")
-    expect_told(project.ask("init", "--force"), 1, "journal.db cannot be used", "then `unstuck init`.")
+    expect_error(project.ask("init", "--force"), 1, "journal.db cannot be used", "then `unstuck init`.")
 
 
 def test_a_format_that_does_not_exist_is_told(project: "Project") -> None:
     project.plan(A)
-    expect_told(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")
+    expect_error(project.ask("run", "tasks.md", "--format", "word"), 64, "'word'", "tasks.md")
 
 
 # --- the repository ------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_outside_of_a_repository_the_user_is_sent_into_one(project: "Project", t
     empty = tmp_path / "empty"
     empty.mkdir()
     for arguments in (("run", str(plan)), ("status",), ("prune",), ("init",), ("resume",)):
-        expect_told(project.ask(*arguments, cwd=empty), 69, "is not a git repository", "git init")
+        expect_error(project.ask(*arguments, cwd=empty), 69, "is not a git repository", "git init")
     assert list(empty.iterdir()) == []
 
 
@@ -202,7 +202,7 @@ def test_a_repository_without_commits_is_told(project: "Project", tmp_path: Path
     new = tmp_path / "new"
     subprocess.run(["git", "init", "-q", str(new)], check=True)
     (new / "tasks.md").write_text("- [ ] 1.1 One\n")
-    expect_told(project.ask("run", "tasks.md", cwd=new), 69, "has no commits yet", "git commit")
+    expect_error(project.ask("run", "tasks.md", cwd=new), 69, "has no commits yet", "git commit")
     assert not (new / ".unstuck").exists()
 
 
@@ -210,7 +210,7 @@ def test_a_bare_repository_is_told(project: "Project", tmp_path: Path) -> None:
     plan = project.plan(A)
     bare = tmp_path / "bare.git"
     project.git("clone", "-q", "--bare", ".", str(bare))
-    expect_told(project.ask("run", str(plan), cwd=bare), 64, "bare repository", "git worktree add")
+    expect_error(project.ask("run", str(plan), cwd=bare), 64, "bare repository", "git worktree add")
 
 
 def test_a_detached_head_is_left_alone_and_the_work_stays_on_the_run_branch(project: "Project") -> None:
@@ -218,10 +218,10 @@ def test_a_detached_head_is_left_alone_and_the_work_stays_on_the_run_branch(proj
     project.git("checkout", "-q", "--detach")
     head = project.git("rev-parse", "HEAD")
     project.script(_1_1=[[MAKE_A]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "detached HEAD" in told.out
-    assert "git merge unstuck/" in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "detached HEAD" in result.out
+    assert "git merge unstuck/" in result.out
     assert project.git("rev-parse", "HEAD") == head
     assert project.commits("main")[0] == "Write tasks.md"
 
@@ -242,11 +242,11 @@ def test_submodules_are_filled_from_the_local_clone_and_edits_in_them_are_kept_a
     project.plan(("1.1", "Make a", "test -f a.txt && test -f sub/lib.txt"))
     edits = [{"write": "sub/lib.txt", "text": "mine\n"}, {"write": "sub/new.txt", "text": "new\n"}]
     project.script(_1_1=[[MAKE_A, *edits]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("status", "--porcelain") == ""
     assert (project.root / "sub/lib.txt").read_text() == "lib\n"
-    said = next(line for line in told.out.partition("Worth a look")[2].splitlines() if "submodule" in line)
+    said = next(line for line in result.out.partition("Worth a look")[2].splitlines() if "submodule" in line)
     assert "sub never lands: new.txt, lib.txt." in said, said
     subprocess.run(said.rpartition("back: ")[2], shell=True, cwd=project.root, check=True)
     assert [(project.root / "sub" / name).read_text() for name in ("lib.txt", "new.txt")] == ["mine\n", "new\n"]
@@ -257,8 +257,8 @@ def test_a_linked_worktree_of_the_users_is_a_checkout_like_any_other(project: "P
     other = tmp_path / "other"
     project.git("worktree", "add", "-q", "-b", "feature", str(other))
     project.script(_1_1=[[MAKE_A]])
-    told = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=other)
-    assert told.code == 0, told
+    result = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=other)
+    assert result.code == 0, result
     assert project.commits("feature")[:2] == ["Tick the plan", "Make a"]
     assert project.commits("main")[0] == "Write tasks.md"
     assert not project.home.exists()
@@ -271,8 +271,8 @@ def test_a_repository_inside_of_a_worktree_is_its_own(project: "Project", tmp_pa
         subprocess.run(["git", *arguments], cwd=inner, check=True)
     (inner / "tasks.md").write_text("- [ ] 1.1 Make a\n  - **Verify**: `test -f a.txt`\n")
     project.script(_1_1=[[MAKE_A]])
-    told = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=inner)
-    assert told.code == 0, told
+    result = project.unstuck("run", "tasks.md", "--agent", project.agent, cwd=inner)
+    assert result.code == 0, result
     assert (inner / "a.txt").exists()
     assert project.commits("main") == ["Start"]
 
@@ -281,7 +281,7 @@ def test_our_own_worktree_is_no_place_to_start_in(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
     assert project.run().code == 0
-    expect_told(project.ask("status", cwd=project.slots[0]), 64, "unstuck's own slots", f"cd {project.root}")
+    expect_error(project.ask("status", cwd=project.slots[0]), 64, "unstuck's own slots", f"cd {project.root}")
 
 
 NAMES = [
@@ -306,9 +306,9 @@ def test_odd_file_names_are_carried_byte_for_byte(project: "Project") -> None:
     agent.write_text('for f in ./*; do case $f in *tasks.md|*unstuck.toml) ;; *) echo after > "$f";; esac; done\n')
     dirty = Path(os.fsdecode(root + b"/dirty\n\xfe"))
     dirty.write_bytes(b"mine")
-    told = project.unstuck("run", "tasks.md", "--agent", f"sh {agent}")
-    assert told.code == 0, told
-    assert "dirty\\n" in told.err
+    result = project.unstuck("run", "tasks.md", "--agent", f"sh {agent}")
+    assert result.code == 0, result
+    assert "dirty\\n" in result.err
     assert dirty.read_bytes() == b"mine"
     listed = subprocess.run(["git", "ls-tree", "-z", "--name-only", "main"], cwd=root, capture_output=True, check=True)
     assert set(NAMES) <= set(listed.stdout.split(b"\0"))
@@ -326,10 +326,10 @@ def test_a_damaged_journal_is_set_aside_by_name(project: "Project") -> None:
     (project.store / "journal.db").write_bytes(b"this is no database at all" * 200)
     for extra in ("journal.db-wal", "journal.db-shm"):
         (project.home / extra).unlink(missing_ok=True)
-    told = project.run()
-    expect_told(told, 1, "journal.db", "Hint: ")
+    result = project.run()
+    expect_error(result, 1, "journal.db", "Hint: ")
     (copy,) = project.store.glob("journal.db.*")
-    assert copy.name in told.err
+    assert copy.name in result.err
     assert copy.read_bytes().startswith(b"this is no database")
 
 
@@ -357,7 +357,7 @@ USAGE = {
 @pytest.mark.parametrize(("arguments", "says"), USAGE.values(), ids=USAGE.keys())
 def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arguments: list[str], says: str) -> None:
     project.plan(A)
-    expect_told(project.ask(*arguments), 64, says)
+    expect_error(project.ask(*arguments), 64, says)
     assert not project.home.exists()
 
 
@@ -367,11 +367,11 @@ def test_wrong_usage_is_exit_64_and_says_how_it_is_right(project: "Project", arg
     ids=" ".join,
 )
 def test_without_a_run_the_user_is_told_how_to_start_one(project: "Project", arguments: list[str]) -> None:
-    expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
+    expect_error(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
     assert not project.home.exists()
     project.plan(A)
     assert project.ask("run", "tasks.md", "--agent", "no-such-agent").code == 69
-    expect_told(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
+    expect_error(project.ask(*arguments), 64, "There is no run", "unstuck run PLAN")
 
 
 def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:
@@ -380,8 +380,8 @@ def test_a_task_or_run_that_does_not_exist_is_named(project: "Project") -> None:
     assert project.run().code == 0
     commands = ("show 9.9", "retry 9.9", "skip 9.9", "reset 9.9", "rollback 9.9", "rollback --to 9.9", "resume 9.9")
     for command in commands:
-        expect_told(project.ask(*command.split()), 64, "9.9", "Hint: ")
-    expect_told(project.ask("undo", "99"), 64, "nothing to undo", "unstuck log")
+        expect_error(project.ask(*command.split()), 64, "9.9", "Hint: ")
+    expect_error(project.ask("undo", "99"), 64, "nothing to undo", "unstuck log")
 
 
 AGENTS = {
@@ -398,7 +398,7 @@ def test_an_agent_that_cannot_be_started_is_told_before_anything_begins(
     project: "Project", agent: str, code: int, says: str
 ) -> None:
     project.plan(A)
-    expect_told(project.ask("run", "tasks.md", "--agent", agent), code, says, "Hint: ")
+    expect_error(project.ask("run", "tasks.md", "--agent", agent), code, says, "Hint: ")
     expect_nothing_started(project)
 
 
@@ -408,15 +408,15 @@ def test_a_fresh_start_with_an_agent_that_cannot_be_started_sets_nothing_aside(p
     assert project.run().code == 3
     before = sorted(path.relative_to(project.home) for path in project.home.rglob("*"))
     ticked = (project.root / "tasks.md").read_text()
-    told = project.unstuck("run", "tasks.md", "--fresh", "--agent", "/nowhere/agent")
-    assert (told.code, "is no program that can be run" in told.err) == (69, True), told
+    result = project.unstuck("run", "tasks.md", "--fresh", "--agent", "/nowhere/agent")
+    assert (result.code, "is no program that can be run" in result.err) == (69, True), result
     assert sorted(path.relative_to(project.home) for path in project.home.rglob("*")) == before
     assert (project.root / "tasks.md").read_text() == ticked
 
 
 def test_no_agent_at_all_is_told_with_the_ways_to_name_one(project: "Project") -> None:
     project.plan(A)
-    expect_told(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
+    expect_error(project.unstuck("run", "tasks.md", PATH=git_only(project)), 69, "No agent", "--agent", "unstuck init")
     expect_nothing_started(project)
 
 
@@ -444,8 +444,8 @@ SETTINGS = {
 def test_a_wrong_configuration_is_told_with_its_line(project: "Project", command: str, text: str, says: str) -> None:
     project.plan(A)
     (project.root / "unstuck.toml").write_text(text)
-    told = project.ask(command, "tasks.md", *(("--agent", project.agent) if command == "run" else ()))
-    expect_told(told, 64, "unstuck.toml", says, "Hint: ")
+    result = project.ask(command, "tasks.md", *(("--agent", project.agent) if command == "run" else ()))
+    expect_error(result, 64, "unstuck.toml", says, "Hint: ")
     assert "limits.silence = 1200" in " ".join(project.ask("config", "limits").out.split()), "it reads on all the same"
 
 
@@ -456,14 +456,14 @@ def test_all_mistakes_of_a_configuration_are_told_at_once_and_config_shows_what_
     (project.root / "unstuck.toml").write_text(
         'paralel = 3\nagent = [1]\n[limits]\nsilence = "6s"\ndrain = -1\nwall_clock = 60\n[checks]\ntst = "true"\n'
     )
-    told = project.ask("config", "limits")
+    result = project.ask("config", "limits")
     for where in ("has 5 mistakes:", "unstuck.toml:1: paralel", ":2: agent", ":4: ", ":5: ", ":8: checks.tst"):
-        assert where in told.err, told
-    assert told.code == 64
-    lines = [" ".join(line.split()) for line in told.out.splitlines()]
+        assert where in result.err, result
+    assert result.code == 64
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
     assert "limits.silence = 1200 # default" in lines
     assert "limits.wall_clock = 60 # unstuck.toml; default unset" in lines
-    assert project.ask("plan", "tasks.md").err == told.err
+    assert project.ask("plan", "tasks.md").err == result.err
     assert (project.ask("config", "--json").out, project.ask("config", "--json").code) == ("", 64)
 
 
@@ -479,20 +479,20 @@ def test_a_run_is_watched_and_stopped_while_its_configuration_is_broken(project:
     wait_until(lambda: project.slots and project.status().get("1.1") == "running", "the task to run")
     (project.root / "unstuck.toml").write_text("paralel = 3\n")
     for command in ("status", "show 1.1", "log", "runs", "report"):
-        told = project.ask(*command.split())
-        assert (told.code, told.err) == (0, ""), (command, told)
+        result = project.ask(*command.split())
+        assert (result.code, result.err) == (0, ""), (command, result)
     assert "✘ journal" not in project.ask("doctor", "--no-run").out
-    told = project.ask("stop")
-    assert "Left for the running supervisor" in told.out, told
+    result = project.ask("stop")
+    assert "Left for the running supervisor" in result.out, result
     running.communicate(timeout=60)
     assert running.returncode == 3
-    expect_told(project.ask("retry", "1.1"), 64, "unstuck.toml:1: paralel")  # nobody is there to do it
+    expect_error(project.ask("retry", "1.1"), 64, "unstuck.toml:1: paralel")  # nobody is there to do it
 
 
 def test_copies_from_outside_of_the_repository_are_refused(project: "Project") -> None:
     project.plan(A)
     (project.root / "unstuck.toml").write_text('[workspace]\ncopy = ["../secret"]\n')
-    expect_told(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", "../secret", "Hint: ")
+    expect_error(project.ask("run", "tasks.md", "--agent", project.agent), 64, "unstuck.toml", "../secret", "Hint: ")
 
 
 def test_a_plan_is_shown_with_the_gates_that_a_run_has(project: "Project") -> None:
@@ -507,7 +507,7 @@ def test_a_plan_is_shown_with_the_gates_that_a_run_has(project: "Project") -> No
 def test_a_run_inside_of_an_agents_session_is_refused(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
-    expect_told(project.run(UNSTUCK_RUN="20260101-abcdef"), 69, "20260101-abcdef", "Hint: ")
+    expect_error(project.run(UNSTUCK_RUN="20260101-abcdef"), 69, "20260101-abcdef", "Hint: ")
     expect_nothing_started(project)
 
 

@@ -90,9 +90,9 @@ def test_a_terminal_without_utf_8_gets_plain_signs(project: "Project") -> None:
     project.plan(("1.1", "Make a → b… 漢", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
     with project.start("run", "tasks.md", "--agent", project.agent, PYTHONIOENCODING="latin-1") as process:
-        told, _ = process.communicate(timeout=90)
+        result, _ = process.communicate(timeout=90)
     assert process.returncode == 0
-    assert "+ 1.1  Make a -> b... \\u6f22  landed" in told
+    assert "+ 1.1  Make a -> b... \\u6f22  landed" in result
     project.script(_1_1=[[{"print": "hm"}, {"hang": True}]])
     assert project.unstuck("reset", "1.1").code == 0
     shown = on_terminal(project, "resume", until="hm", PYTHONIOENCODING="latin-1")
@@ -108,15 +108,15 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(busy: "Project", env:
 def test_without_a_terminal_progress_is_plain_lines_on_stderr(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[], [{"write": "a.txt"}]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "\x1b" not in told.out + told.err
-    lines = told.err.splitlines()
-    assert all(re.match(r"\d\d:\d\d:\d\d +\d+  \S", line) for line in lines), told.err
+    result = project.run()
+    assert result.code == 0, result
+    assert "\x1b" not in result.out + result.err
+    lines = result.err.splitlines()
+    assert all(re.match(r"\d\d:\d\d:\d\d +\d+  \S", line) for line in lines), result.err
     assert [line for line in lines if "1.1: check_failed: A check fails: `test -f a.txt`" in line]
     assert [line for line in lines if "1.1: landed as " in line]
-    assert "landed as" not in told.out
-    assert told.out.startswith("Run ")
+    assert "landed as" not in result.out
+    assert result.out.startswith("Run ")
 
 
 def test_a_board_attaches_to_a_run_and_tells_the_story_of_a_task_on_enter(half_done: "Project", tmp_path: Path) -> None:
@@ -137,19 +137,19 @@ def test_a_board_attaches_to_a_run_and_tells_the_story_of_a_task_on_enter(half_d
 
 
 def test_a_board_without_a_terminal_is_lines_and_the_summary(half_done: "Project") -> None:
-    told = half_done.ask("board")
-    assert told.code == 0, told
-    assert "1.1: landed as " in told.err
-    assert "1 landed, 1 stuck of 2 tasks" in told.out
+    result = half_done.ask("board")
+    assert result.code == 0, result
+    assert "1.1: landed as " in result.err
+    assert "1 landed, 1 stuck of 2 tasks" in result.out
     assert half_done.ask("board", "--run", "nonsense").code == 64
 
 
 def test_quiet_says_nothing_while_it_works(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--quiet")
-    assert (told.code, told.err) == (0, "")
-    assert "1 landed of 1 task " in told.out
+    result = project.run("--quiet")
+    assert (result.code, result.err) == (0, "")
+    assert "1 landed of 1 task " in result.out
 
 
 # --- terminals ------------------------------------------------------------------------------------------

@@ -36,10 +36,10 @@ CONTRACT = [
 def test_run_json_has_the_contracts_shape(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
-    told = project.run("--json")
+    result = project.run("--json")
     commit = project.git("rev-parse", "main~1")
-    run = told.json["run"]
-    assert told.json == {
+    run = result.json["run"]
+    assert result.json == {
         "schema": 1,
         "run": run,
         "exit": 0,
@@ -79,9 +79,9 @@ def test_every_look_has_json_with_a_schema(half_done: "Project") -> None:
     doctor = half_done.ask("doctor", "--json").json
     assert doctor["schema"] == 1
     assert {"about", "grade", "says", "remedy"} == set(doctor["findings"][0])
-    told = {one["about"]: one["says"] for one in doctor["findings"]}
-    assert told["git"].startswith("git version ")
-    assert re.fullmatch(r"Left by runs: slots \d, branches 1, snapshots 1\.", told["leftovers"]), told
+    result = {one["about"]: one["says"] for one in doctor["findings"]}
+    assert result["git"].startswith("git version ")
+    assert re.fullmatch(r"Left by runs: slots \d, branches 1, snapshots 1\.", result["leftovers"]), result
 
 
 def test_the_time_of_an_ended_run_stands_still(half_done: "Project") -> None:
@@ -100,11 +100,11 @@ def test_log_json_is_one_object_per_line(half_done: "Project") -> None:
 
 def test_an_invalid_plan_is_an_object_too(project: "Project") -> None:
     project.file("tasks.md", "- [ ] 1.1 One\n- [ ] 1.1 Two\n")
-    told = project.ask("plan", "tasks.md", "--json")
-    assert told.code == 64
-    assert told.json["valid"] is False
-    assert [problem["line"] for problem in told.json["problems"]] == [2]
-    assert "used twice" in told.err
+    result = project.ask("plan", "tasks.md", "--json")
+    assert result.code == 64
+    assert result.json["valid"] is False
+    assert [problem["line"] for problem in result.json["problems"]] == [2]
+    assert "used twice" in result.err
 
 
 def test_the_files_on_disk_have_the_contracts_names(half_done: "Project") -> None:
@@ -124,19 +124,19 @@ def test_the_files_on_disk_have_the_contracts_names(half_done: "Project") -> Non
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "-h"], ["log", "--help"]], ids=" ".join)
 def test_help_is_a_result_and_goes_to_stdout(project: "Project", arguments: list[str]) -> None:
-    told = project.ask(*arguments)
-    assert told.code == 0
-    assert "unstuck" in told.out
-    assert told.err == ""
+    result = project.ask(*arguments)
+    assert result.code == 0
+    assert "unstuck" in result.out
+    assert result.err == ""
 
 
 def test_help_names_every_command_of_the_contract_and_each_explains_itself(project: "Project") -> None:
     assert set(commands()) == set(CONTRACT)
     for name in commands():
-        told = project.ask(name, "--help")
-        assert told.code == 0, told
-        assert "Usage: unstuck " + name in told.out
-        assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", told.out), told
+        result = project.ask(name, "--help")
+        assert result.code == 0, result
+        assert "Usage: unstuck " + name in result.out
+        assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", result.out), result
     top = project.ask("--help").out
     assert all(f"  {name} " in top for name in commands())
 
@@ -151,11 +151,11 @@ def test_no_color_is_respected_on_a_terminal(half_done: "Project", value: str, *
     ours, theirs = pty.openpty()
     command = [sys.executable, "-P", "-m", "unstuck", "status"]
     subprocess.run(command, cwd=half_done.root, env=os.environ | {"NO_COLOR": value}, stdout=theirs, check=True)
-    told = os.read(ours, 1 << 16)
+    result = os.read(ours, 1 << 16)
     os.close(theirs)
     os.close(ours)
-    assert b"Make a" in told
-    assert (b"\x1b[32m" in told) is coloured
+    assert b"Make a" in result
+    assert (b"\x1b[32m" in result) is coloured
 
 
 def test_a_reader_that_goes_away_is_no_error(half_done: "Project") -> None:
@@ -185,11 +185,11 @@ def test_the_story_of_a_task_tells_what_was_seen_decided_and_what_to_type(half_d
 
 def test_the_output_of_a_check_cannot_steer_the_terminal(project: "Project") -> None:
     project.plan(("1.1", "Make \x1b[2Ja", "printf '\\033[31mred\\033[0m\\033]0;title\\007 text\\n'; test -f a.txt"))
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, result
     looks = [project.ask(*command).out for command in (["show", "1.1"], ["log"], ["status"], ["plan", "tasks.md"])]
     assert "red text" in looks[0]
-    assert "\x1b" not in told.out + told.err + "".join(looks)
+    assert "\x1b" not in result.out + result.err + "".join(looks)
 
 
 # --- while a run works ---------------------------------------------------------------------------------
@@ -246,9 +246,9 @@ def test_a_signal_lets_the_session_finish_and_names_the_way_on(project: "Project
 
 def test_init_writes_a_configuration_that_a_run_can_use(project: "Project") -> None:
     project.git("rm", "-q", "unstuck.toml")
-    told = project.unstuck("init")
-    assert told.code == 0, told
-    assert (project.root / "unstuck.toml").read_text().strip() == told.out.strip()
+    result = project.unstuck("init")
+    assert result.code == 0, result
+    assert (project.root / "unstuck.toml").read_text().strip() == result.out.strip()
     assert project.ask("doctor").code in (0, 69)
     again = project.ask("init")
     assert again.code == 64, again
@@ -271,8 +271,8 @@ def test_the_library_runs_a_plan_in_five_lines(project: "Project") -> None:
 
 
 def test_the_version_is_the_packages(project: "Project") -> None:
-    told = project.unstuck("--version")
-    assert told.out == f"unstuck, version {unstuck.__version__}\n"
+    result = project.unstuck("--version")
+    assert result.out == f"unstuck, version {unstuck.__version__}\n"
 
 
 def test_a_plain_command_is_an_agent_with_the_brief_on_stdin_and_in_a_file(project: "Project") -> None:
@@ -282,8 +282,8 @@ def test_a_plain_command_is_an_agent_with_the_brief_on_stdin_and_in_a_file(proje
         'cat > a.txt; cmp a.txt "$3" && cmp a.txt "$UNSTUCK_BRIEF"\n'
         'test "$1 $2 $4" = "1.1 1 $PWD" && test "$UNSTUCK_TASK $UNSTUCK_ATTEMPT" = "1.1 1" && test -n "$UNSTUCK_RUN"\n'
     )
-    told = project.unstuck("run", "tasks.md", "--agent", f"sh -e {agent} {{task}} {{attempt}} {{brief}} {{worktree}}")
-    assert told.code == 0, told
+    result = project.unstuck("run", "tasks.md", "--agent", f"sh -e {agent} {{task}} {{attempt}} {{brief}} {{worktree}}")
+    assert result.code == 0, result
     assert "# Task 1.1: Make a" in (project.root / "a.txt").read_text()
 
 
@@ -293,23 +293,23 @@ def test_an_agent_may_be_named_by_a_path_from_where_the_user_is_though_git_does_
     project.plan(A)
     agent = project.file("mine/agent.sh", "#!/bin/sh\necho made > a.txt\n", commit=False)
     agent.chmod(0o755)
-    told = project.unstuck("run", "../tasks.md", "--agent", "./agent.sh", cwd=agent.parent)
-    assert told.code == 0, told
+    result = project.unstuck("run", "../tasks.md", "--agent", "./agent.sh", cwd=agent.parent)
+    assert result.code == 0, result
     assert (project.root / "a.txt").read_text() == "made\n"
 
 
 def test_a_run_that_goes_on_says_which_new_options_it_does_not_take(project: "Project") -> None:
     project.plan(("1.1", "Make a", "false"))
     assert project.run("--max-attempts", "1", "--quota", "exit").code == 3
-    told = project.run("--max-attempts", "1", "--quota", "wait", "--recovery-mode", "--parallel", "4")
-    assert "Not taken, because this run goes on as it began: --recovery-mode, --quota." in told.err
+    result = project.run("--max-attempts", "1", "--quota", "wait", "--recovery-mode", "--parallel", "4")
+    assert "Not taken, because this run goes on as it began: --recovery-mode, --quota." in result.err
 
 
 def test_a_demo_leaves_nothing_but_what_is_to_be_kept(project: "Project", tmp_path: Path) -> None:
     state, kept = tmp_path / "state", tmp_path / "kept"
-    told = project.unstuck("demo", "--keep", str(kept), XDG_STATE_HOME=str(state), TMPDIR=str(tmp_path))
-    assert told.code == 0, told
-    assert str(kept) in told.out
+    result = project.unstuck("demo", "--keep", str(kept), XDG_STATE_HOME=str(state), TMPDIR=str(tmp_path))
+    assert result.code == 0, result
+    assert str(kept) in result.out
     assert not state.exists(), "no slots, and no lessons from scripted failures"
     assert not [*tmp_path.glob("unstuck-demo-*")]
     assert project.ask("show", "1.1", cwd=kept).code == 0
@@ -317,20 +317,20 @@ def test_a_demo_leaves_nothing_but_what_is_to_be_kept(project: "Project", tmp_pa
 
 def test_a_demo_is_not_kept_where_a_file_is(project: "Project") -> None:
     for place in ("readme.txt", "readme.txt/demo"):
-        told = project.ask("demo", "--keep", place)
-        assert (told.code, "Traceback" in told.err) == (64, False), told
+        result = project.ask("demo", "--keep", place)
+        assert (result.code, "Traceback" in result.err) == (64, False), result
 
 
 def test_a_benchmark_that_is_not_there_is_answered_with_those_that_are(project: "Project") -> None:
-    told = project.ask("bench", "naught")
-    assert told.code == 64
-    assert "There is no benchmark 'naught'. There are: overhead, " in told.err
+    result = project.ask("bench", "naught")
+    assert result.code == 64
+    assert "There is no benchmark 'naught'. There are: overhead, " in result.err
 
 
 def test_a_second_agent_takes_over_where_the_first_one_fails(project: "Project") -> None:
     project.plan(A)
-    told = project.unstuck("run", "tasks.md", "--agent", "sh -c 'exit 7'", "--agent", "touch a.txt", "--json")
-    assert told.code == 0, told
+    result = project.unstuck("run", "tasks.md", "--agent", "sh -c 'exit 7'", "--agent", "touch a.txt", "--json")
+    assert result.code == 0, result
     agents: list[Any] = [attempt["agent"] for attempt in project.ask("show", "1.1", "--json").json["attempts"]]
     assert agents[0] == "sh -c 'exit 7'"
     assert agents[-1] == "touch a.txt"
@@ -342,5 +342,5 @@ def test_a_plan_is_read_without_loading_a_run(project: "Project") -> None:
         "import sys; from unstuck.cli import run_cli; run_cli(['plan', 'tasks.md', '--json']);"
         "print([name for name in sys.modules if name.startswith(('unstuck.engine.', 'unstuck.verify.', 'unstuck.journal.'))])"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines()[-1] == "[]"
+    result = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -36,10 +36,10 @@ def test_a_plan_with_two_mistakes_is_repaired_in_the_second_round_and_runs(proje
         _1_1=[[{"write": "greeting.txt", "text": "hello\n"}]],
         _1_2=[[{"write": "farewell.txt", "text": "bye\n"}]],
     )
-    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
-    assert told.code == 0, told
-    assert told.json["rounds"] == 2
-    assert [proof["standing"] for proof in told.json["proofs"]] == ["red", "red", "guard"]
+    result = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
+    assert result.code == 0, result
+    assert result.json["rounds"] == 2
+    assert [proof["standing"] for proof in result.json["proofs"]] == ["red", "red", "guard"]
     brief = (project.store / "briefs" / "draft-2-1.md").read_text()
     assert "depends on an unknown task '9.9'" in brief
     assert "passes already on HEAD" in brief
@@ -52,9 +52,9 @@ def test_without_a_yes_nothing_is_run_and_a_run_refuses_what_is_only_proposed(pr
     plan = GOOD.replace("grep -q hello greeting.txt", f"date > {ran}; grep -q hello greeting.txt")
     plan = plan.replace(f"date > {ran}", f"date >{ran}")
     project.script(draft=writes(plan), _1_1=[[{"write": "greeting.txt", "text": "hello\n"}]])
-    told = project.ask("draft", "Greet people", "--agent", project.agent)
-    assert told.code == 3, told
-    assert "none of them is run" in told.err
+    result = project.ask("draft", "Greet people", "--agent", project.agent)
+    assert result.code == 3, result
+    assert "none of them is run" in result.err
     assert (project.root / "tasks.md").read_text().count("**Verify** (proposed by scripted") == 3
     refused = project.run()
     assert refused.code == 64
@@ -67,10 +67,10 @@ def test_a_destructive_check_is_pointed_out_and_never_run(project: Project) -> N
     treasure.write_text("gold\n")
     plan = GOOD.replace("grep -q bye farewell.txt", f"rm -rf {treasure}; test -f farewell.txt")
     project.script(draft=writes(plan))
-    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes")
-    assert told.code == 64, told
-    assert "deletes" in told.err
-    assert "not run" in told.err
+    result = project.ask("draft", "Greet people", "--agent", project.agent, "--yes")
+    assert result.code == 64, result
+    assert "deletes" in result.err
+    assert "not run" in result.err
     assert treasure.exists()
     assert not (project.root / "tasks.md").exists()
 
@@ -78,9 +78,9 @@ def test_a_destructive_check_is_pointed_out_and_never_run(project: Project) -> N
 def test_a_marked_plan_is_approved_later_without_an_agent(project: Project) -> None:
     project.script(draft=writes(GOOD))
     assert project.ask("draft", "Greet people", "--agent", project.agent).code == 3
-    told = project.ask("plan", "tasks.md", "--repair", "--agent", project.agent, "--yes", "--json")
-    assert told.code == 0, told
-    assert told.json["rounds"] == 0
+    result = project.ask("plan", "tasks.md", "--repair", "--agent", project.agent, "--yes", "--json")
+    assert result.code == 0, result
+    assert result.json["rounds"] == 0
     assert (project.root / "tasks.md").read_text() == GOOD
 
 
@@ -93,19 +93,19 @@ def test_an_invalid_plan_is_repaired_and_a_persons_own_commands_need_no_yes(proj
     assert kept.code == 3, kept
     assert (project.root / "specs/greet/tasks.md").read_text() == broken
     assert "+- [ ] 1.2 Write a farewell" in (project.store / "drafts" / "greet.diff").read_text()
-    told = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent, "--yes")
-    assert told.code == 0, told
-    assert "proposes" not in told.err
+    result = project.ask("plan", "specs/greet", "--repair", "--agent", project.agent, "--yes")
+    assert result.code == 0, result
+    assert "proposes" not in result.err
     assert (project.root / "specs/greet/tasks.md").read_text() == good
 
 
 def test_what_is_wrong_after_three_rounds_is_told_and_not_written(project: Project) -> None:
     (project.root / "prd.md").write_text("People want to be greeted.\n")
     project.script(draft=writes("no plan at all\n", TWO_MISTAKES, GOOD.replace("- [ ]", "- [x]"), to="plan.md"))
-    told = project.ask("draft", "prd.md", "--agent", project.agent, "--yes", "-o", "plan.md")
-    assert told.code == 64, told
-    assert "After 3 rounds the plan still has 3 problems" in told.err
-    assert "Task 1.1 is settled already, and nothing of a new plan is." in told.err
+    result = project.ask("draft", "prd.md", "--agent", project.agent, "--yes", "-o", "plan.md")
+    assert result.code == 64, result
+    assert "After 3 rounds the plan still has 3 problems" in result.err
+    assert "Task 1.1 is settled already, and nothing of a new plan is." in result.err
     assert "People want to be greeted." in (project.store / "briefs" / "draft-1-1.md").read_text()
     assert not (project.root / "plan.md").exists()
 
@@ -114,9 +114,9 @@ def test_what_an_agent_only_printed_is_taken_and_a_link_out_of_the_clone_is_not(
     secret = project.root.parent / "secret.txt"
     secret.write_text("- [ ] 1.1 hunter2\n")
     project.script(draft=[[{"run": f"ln -s {secret} tasks.md"}], [{"print": f"```markdown\n{GOOD}```\nDone."}]])
-    told = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
-    assert told.code == 0, told
-    assert told.json["rounds"] == 2
+    result = project.ask("draft", "Greet people", "--agent", project.agent, "--yes", "--json")
+    assert result.code == 0, result
+    assert result.json["rounds"] == 2
     assert "hunter2" not in (project.root / "tasks.md").read_text()
     assert (project.root / "tasks.md").read_text() == GOOD
 
@@ -130,8 +130,8 @@ def test_what_an_agent_only_printed_is_taken_and_a_link_out_of_the_clone_is_not(
 )
 def test_other_forms_are_drafted_and_marked(project: Project, plan_format: str, plan: str) -> None:
     project.script(draft=writes(plan))
-    told = project.ask("draft", "Greet", "--agent", project.agent, "--format", plan_format)
-    assert told.code == 3, told
+    result = project.ask("draft", "Greet", "--agent", project.agent, "--format", plan_format)
+    assert result.code == 3, result
     marked = project.ask("plan", "tasks.md", "--format", plan_format, "--json").json
     assert [task["checks"] for task in marked["tasks"]] == [[]]
     assert "nobody has approved it" in marked["problems"][0]["message"]

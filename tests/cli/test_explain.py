@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def told(project: "Project") -> "Project":
+def explained_run(project: "Project") -> "Project":
     """Run a task that fails its assertion three times in different ways, and lands with the fourth attempt."""
     project.plan(("1.1", "Answer", "python3 check.py"))
     parts = [
@@ -24,8 +24,10 @@ def told(project: "Project") -> "Project":
     return project
 
 
-def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_others_would_do(told: "Project") -> None:
-    story = told.ask("explain", "1.1").out
+def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_others_would_do(
+    explained_run: "Project",
+) -> None:
+    story = explained_run.ask("explain", "1.1").out
     assert story.splitlines()[0] == "Task 1.1: Answer (landed); decided by profile adaptive"
     assert story.count("\nAttempt ") == 4
     first = story.split("\nAttempt ")[1]
@@ -39,14 +41,17 @@ def test_the_story_tells_what_was_seen_by_which_rule_on_which_rung_and_what_othe
     assert "decided:  land it" in story.split("\nAttempt ")[4]
 
 
-def test_a_replay_says_where_the_other_profile_would_have_stopped(told: "Project") -> None:
-    before = told.ask("log").out
-    answer = told.ask("replay", "--profile", "single-retry").out
+def test_a_replay_says_where_the_other_profile_would_have_stopped(explained_run: "Project") -> None:
+    before = explained_run.ask("log").out
+    answer = explained_run.ask("replay", "--profile", "single-retry").out
     assert "Task 1.1 would have waited for a person after attempt 2. It landed after all." in answer
-    assert "Task 1.1 would have waited for a person after attempt 3." in told.ask("replay", "--profile", "standard").out
-    same = told.ask("replay", "--profile", "adaptive").out
+    assert (
+        "Task 1.1 would have waited for a person after attempt 3."
+        in explained_run.ask("replay", "--profile", "standard").out
+    )
+    same = explained_run.ask("replay", "--profile", "adaptive").out
     assert "4 decisions, 0 of them different." in same
-    assert told.ask("log").out == before, "a replay changes nothing"
+    assert explained_run.ask("log").out == before, "a replay changes nothing"
 
 
 def test_the_way_back_to_changes_that_failed_before_is_seen_though_the_files_differ(project: "Project") -> None:

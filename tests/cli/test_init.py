@@ -33,8 +33,8 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     stranger.file("tests/test_a.py", TESTS)
     stranger.file("Makefile", MAKEFILE)
     (stranger.root / "tests" / "test_a.py").write_text("not committed, so nobody's business")
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
     text = (stranger.root / "unstuck.toml").read_text()
     assert tomllib.loads(text)["checks"] == {"test": "python3 -m unittest discover -s tests", "lint": "make lint"}
     assert "# test: 2 pass in " in text
@@ -42,7 +42,7 @@ def test_what_is_written_was_seen(stranger: Project) -> None:
     assert '# test = "python3 -m unittest discover"\n' in text, "what was tried and is no good is named as well"
     assert "# types: left out, because it cannot run here: " in text
     assert "# format: left out, because it changes files: readme.txt\n" in text
-    assert "check: make lint" in told.err
+    assert "check: make lint" in result.err
     assert stranger.git("status", "--porcelain").splitlines() == [" M tests/test_a.py", "?? unstuck.toml"]
 
 
@@ -74,17 +74,17 @@ def test_tests_are_found_wherever_they_lie(stranger: Project, layout: str) -> No
         pytest.skip("node is not on PATH")
     for name, text in {"setup.cfg": "", **files}.items():
         stranger.file(name, text)
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
-    assert tomllib.loads((stranger.root / "unstuck.toml").read_text())["checks"] == {"test": line}, told
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
+    assert tomllib.loads((stranger.root / "unstuck.toml").read_text())["checks"] == {"test": line}, result
 
 
 def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
     stranger.file("Makefile", MAKEFILE)
-    told = stranger.ask("init", "--no-run")
-    assert told.code == 0, told
-    assert "lint: not run yet" in told.out
-    assert "pass" not in told.out
+    result = stranger.ask("init", "--no-run")
+    assert result.code == 0, result
+    assert "lint: not run yet" in result.out
+    assert "pass" not in result.out
     assert stranger.slots == []
 
 
@@ -104,8 +104,8 @@ CI = "jobs:\n  x:\n    steps:\n" + "".join(
 
 def test_what_makes_documents_or_packages_is_no_gate_and_one_line_has_one_remark(stranger: Project) -> None:
     stranger.file(".github/workflows/ci.yml", CI)
-    told = stranger.ask("init", "--no-run")
-    assert told.code == 0, told
+    result = stranger.ask("init", "--no-run")
+    assert result.code == 0, result
     text = (stranger.root / "unstuck.toml").read_text()
     assert '# build: not run yet\nbuild = "make one && make two"\n' in text, text
     assert text.count("not run yet") == 1, text
@@ -116,20 +116,22 @@ def test_what_is_written_first_names_what_a_stranger_has(stranger: Project, monk
     path.mkdir()
     (path / "git").symlink_to(shutil.which("git") or "")
     monkeypatch.setenv("PATH", str(path))
-    told = stranger.ask("init", "--no-run")
-    assert told.code == 0, told
-    assert told.out.startswith("# How unstuck works on this repository. All keys: unstuck docs configuration\n"), told
-    assert told.err.endswith("then: unstuck go 'What should be done' --agent 'COMMAND'\n"), told
+    result = stranger.ask("init", "--no-run")
+    assert result.code == 0, result
+    assert result.out.startswith("# How unstuck works on this repository. All keys: unstuck docs configuration\n"), (
+        result
+    )
+    assert result.err.endswith("then: unstuck go 'What should be done' --agent 'COMMAND'\n"), result
 
 
 def test_a_check_that_is_red_before_it_meets_the_code_is_left_out_with_its_own_error(stranger: Project) -> None:
     """Such as `npm test`, whose runner finds no files."""
     stranger.file("lib.py", "VALUE = 1\n")
     stranger.file("Makefile", 'test:\n\t@echo "FAIL: no files to test"; echo "FAILED (failures=1)"; exit 1\n')
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
-    left_out = [line for line in told.out.splitlines() if line.startswith("# test: left out")]
-    assert left_out, told
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
+    left_out = [line for line in result.out.splitlines() if line.startswith("# test: left out")]
+    assert left_out, result
     assert all("another copy" not in line for line in left_out), left_out
     assert any("no files to test" in line or "FAILED" in line for line in left_out), left_out
 
@@ -151,8 +153,8 @@ def test_a_fresh_clone_is_set_up_tried_and_then_worked_on(stranger: Project) -> 
     (stranger.root / "checker" / "check.js").chmod(0o755)
     (stranger.root / ".gitignore").write_text("")
     stranger.git("commit", "-qam", "Ignore nothing, not even node_modules")
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
     written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
     assert written["workspace"] == {"setup": ["npm install --no-package-lock --no-audit --no-fund"]}
     assert written["checks"] == {"test": "npm run test"}
@@ -171,9 +173,9 @@ def test_where_the_set_up_fails_what_is_there_is_copied_instead(stranger: Projec
     ours.parent.mkdir(parents=True)
     ours.write_text("#!/bin/sh\nprintf 'ok 1 - sells\\n1..1\\n# tests 1\\n# pass 1\\n'\n")
     ours.chmod(0o755)
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
-    assert "The set-up `npm ci --no-audit --no-fund` failed: " in told.err
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
+    assert "The set-up `npm ci --no-audit --no-fund` failed: " in result.err
     written = tomllib.loads((stranger.root / "unstuck.toml").read_text())
     assert written["workspace"] == {"copy": ["node_modules"]}
     assert written["checks"] == {"test": "npm run test"}
@@ -200,10 +202,10 @@ def test_tests_whose_runner_no_set_up_can_install_guard_by_the_one_that_is_there
     stranger.file(*manifest)
     stranger.file("cart.py", "def total():\n    return 6\n")
     stranger.file("test_cart.py", "from cart import total\n\n\ndef test_total():\n    assert total() == 6\n")
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
     settings = tomllib.loads((stranger.root / "unstuck.toml").read_text())
-    assert settings["checks"] == {"test": "python3 -m pytest"}, told
+    assert settings["checks"] == {"test": "python3 -m pytest"}, result
     assert "setup" not in settings["workspace"]
 
 
@@ -212,17 +214,17 @@ def test_what_a_set_up_does_to_the_tree_is_not_the_agents_work(project: Project)
     project.settings(f"[workspace]\nsetup = ['{line}']\n[checks]\ntest = 'test -f tool/it'\n")
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
-    told = project.run("--parallel", "1")
-    assert told.code == 0, told
+    result = project.run("--parallel", "1")
+    assert result.code == 0, result
     start = project.git("rev-list", "--max-parents=0", "HEAD")
     changed = set(project.git("diff", "--name-only", start, "HEAD").splitlines())
     assert changed - {"unstuck.toml", "tasks.md"} == {"a.txt", "b.txt"}
 
 
 def test_a_file_that_is_there_is_refused_before_anything_is_run(project: Project) -> None:
-    told = project.ask("init")
-    assert told.code == 64
-    assert "--force" in told.err
+    result = project.ask("init")
+    assert result.code == 64
+    assert "--force" in result.err
     assert not Path(project.store / "slots").exists()
 
 
@@ -234,28 +236,28 @@ def test_the_doctor_looks_where_the_checks_run(project: Project) -> None:
     setup = "mkdir -p made && cp /bin/true made/here"
     checks = "".join(f"{kind} = '{line}'\n" for kind, line in lines.items())
     project.settings(f"[workspace]\nsetup = ['{setup}']\n[checks]\n{checks}")
-    told = project.unstuck("doctor", "--json")
-    assert told.code == 69, told
-    found = {one["says"].partition(":")[0]: one for one in told.json["findings"] if one["about"] == "check"}
+    result = project.unstuck("doctor", "--json")
+    assert result.code == 69, result
+    found = {one["says"].partition(":")[0]: one for one in result.json["findings"] if one["about"] == "check"}
     assert found["test"]["grade"] == "ok", found
     assert "./mine is not where checks run" in found["lint"]["says"], "only the user's checkout has it"
     assert "the module no_such_module of python3" in found["types"]["says"]
-    assert f"set-up: {setup}" in told.err
+    assert f"set-up: {setup}" in result.err
     project.settings("[workspace]\nsetup = ['echo the registry is down; exit 4']\n")
-    told = project.unstuck("doctor", "--json")
-    assert [one["grade"] for one in told.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], told
+    result = project.unstuck("doctor", "--json")
+    assert [one["grade"] for one in result.json["findings"] if "cannot be set up" in one["says"]] == ["bad"], result
     assert project.unstuck("doctor", "--no-run").code == 0
 
 
 def test_where_nothing_can_be_written_a_run_is_refused_and_the_doctor_tells_all_the_same(project: Project) -> None:
     project.settings("[checks]\ntest = 'true'\n")
     project.store.write_text("in the way\n")  # a folder without permissions would not stop the superuser
-    told = project.unstuck("doctor", "--json")
-    assert told.code == 69, told
-    found = {one["about"]: one for one in told.json["findings"]}
+    result = project.unstuck("doctor", "--json")
+    assert result.code == 69, result
+    found = {one["about"]: one for one in result.json["findings"]}
     assert [found[about]["grade"] for about in ("writable", "workspace", "check")] == ["bad", "bad", "ok"], found
     assert str(project.store) in found["writable"]["says"]
-    assert not any("resume" in one["remedy"] for one in told.json["findings"])
+    assert not any("resume" in one["remedy"] for one in result.json["findings"])
     went = project.unstuck("go", "Make a", "--agent", "true", "--check", "true")
     assert "Traceback" not in went.err, went
     assert "cannot be" in went.err
@@ -268,7 +270,7 @@ def test_a_test_run_that_does_not_see_the_code_guards_nothing(stranger: Project,
     stranger.file("src/shop.py", "PRICE = 1\n")
     stranger.file("tests/test_shop.py", f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\nimport shop\n{TESTS}")
     stranger.file("setup.cfg", "")
-    told = stranger.unstuck("init")
-    assert told.code == 0, told
-    assert "# test: left out, because it says the same without the code of this repository" in told.out
-    assert "Nothing was found that could guard this repository." in told.err
+    result = stranger.unstuck("init")
+    assert result.code == 0, result
+    assert "# test: left out, because it says the same without the code of this repository" in result.out
+    assert "Nothing was found that could guard this repository." in result.err

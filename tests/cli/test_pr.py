@@ -24,16 +24,16 @@ def landed(project: Project) -> Project:
         _1_1=[[{"write": "greeting.txt", "text": "no"}], [{"write": "greeting.txt", "text": "hello\n"}]],
         _1_2=[[]],
     )
-    told = project.run("--max-attempts", "2")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "2")
+    assert result.code == 3, result
     return project
 
 
 def test_the_draft_tells_what_landed_how_it_was_verified_what_was_recovered_and_what_is_left(landed: Project) -> None:
-    told = landed.ask("pr", "--draft-file")
-    assert told.code == 0, told
+    result = landed.ask("pr", "--draft-file")
+    assert result.code == 0, result
     text = (landed.home / "pull-request.md").read_text()
-    assert told.out.strip().removeprefix("# ") in text
+    assert result.out.strip().removeprefix("# ") in text
     for heading in ("What landed", "How it was verified", "What was recovered", "What is left"):
         assert f"## {heading}\n" in text
     assert "`grep -q hello greeting.txt`: pass" in text
@@ -65,12 +65,12 @@ def test_it_is_opened_where_gh_is_logged_in_and_the_branch_is_at_origin(
     gh.write_text(GH.format(log=log, auth=0))
     landed.git("init", "-q", "--bare", str(tmp_path / "origin.git"))
     landed.git("remote", "add", "origin", str(tmp_path / "origin.git"))
-    told = landed.ask("pr")
-    assert "We push nothing by ourselves: git push -u origin unstuck/" in told.err
+    result = landed.ask("pr")
+    assert "We push nothing by ourselves: git push -u origin unstuck/" in result.err
     assert "pr create" not in log.read_text()
     landed.git("push", "-q", "origin", "--all")
-    told = landed.ask("pr")
-    assert "https://example.invalid/pull/1" in told.err, told
+    result = landed.ask("pr")
+    assert "https://example.invalid/pull/1" in result.err, result
     assert "pr create --title" in log.read_text()
     assert "--base main" in log.read_text()
 
@@ -79,6 +79,6 @@ def test_without_anything_landed_there_is_nothing_to_ask_for(project: Project) -
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[]])
     project.run("--max-attempts", "1")
-    told = project.ask("pr")
-    assert told.code == 64
-    assert "has landed yet" in told.err
+    result = project.ask("pr")
+    assert result.code == 64
+    assert "has landed yet" in result.err

@@ -59,8 +59,8 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
 
 def test_what_a_run_prints_in_json_is_as_its_schema_says(project: "Project") -> None:
     project.file("tasks.md", "# A plan\n\n- [x] 1.1 Make a\n  - **Verify**: `true`\n")
-    told = project.run("--json")
-    assert wrong(json.loads(project.ask("docs", "--schema", "run").out), told.json) == [], told
+    result = project.run("--json")
+    assert wrong(json.loads(project.ask("docs", "--schema", "run").out), result.json) == [], result
 
 
 def test_every_page_can_be_read_and_the_wheel_carries_them(project: "Project") -> None:

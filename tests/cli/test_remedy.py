@@ -78,11 +78,11 @@ def test_the_answer_has_the_shape_of_the_contract(tmp_path: Path) -> None:
 
 
 def test_a_person_is_told_in_words(tmp_path: Path) -> None:
-    told = ask(tmp_path, NO_GIT, "remedy", *GIT)
-    assert told.returncode == 0
-    assert "1. alternative_command (90%, safe)" in told.stdout
-    assert "ask_user" in told.stdout
-    assert "timeout_ms: " in told.stdout, "one of several arguments is called by its name"
+    result = ask(tmp_path, NO_GIT, "remedy", *GIT)
+    assert result.returncode == 0
+    assert "1. alternative_command (90%, safe)" in result.stdout
+    assert "ask_user" in result.stdout
+    assert "timeout_ms: " in result.stdout, "one of several arguments is called by its name"
     there = ask(
         tmp_path, "bash: python3: command not found", "remedy", "--exit-code", "127", "--command", "python3 x.py"
     )
@@ -244,7 +244,7 @@ def test_the_chain_of_causes_goes_as_far_as_the_evidence(repository: Path) -> No
         subprocess.run([*git, *arguments], cwd=repository, check=True)
     call = ("--exit-code", "1", "--command", "cat data.csv", "--why")
     text = "cat: data.csv: No such file or directory\n"
-    told = ask(repository, text, "remedy", *call).stdout
+    result = ask(repository, text, "remedy", *call).stdout
     for part in (
         "cat data.csv failed with exit code 1",
         "the file data.csv is missing",
@@ -252,7 +252,7 @@ def test_the_chain_of_causes_goes_as_far_as_the_evidence(repository: Path) -> No
         "Tidy up",
         "the evidence ends",
     ):
-        assert part in told
+        assert part in result
     answer = remedy(repository, "./run.py:1: error: bad\n", "--exit-code", "1", "--command", "./x", "--why")
     assert [one["evidence"] for one in answer["whys"]] == ["the call", "its output"], "no such file, no such place"
     (repository / "run.py").write_text("bad")

@@ -101,14 +101,14 @@ def test_what_no_run_did_is_told_to_the_person_who_goes_on(repository: Path) -> 
     (repository / "conf").mkdir()
     (repository / "conf" / "app.json").write_text("{}")
     text = "FileNotFoundError: [Errno 2] No such file or directory: 'app.json'\n"
-    told = ask(repository, text, "remedy", "--run", "--exit-code", "1", "--command", "python3 app.py")
-    assert told.returncode == 3
-    left = told.stdout.partition("What is left to do by hand:")[2]
+    result = ask(repository, text, "remedy", "--run", "--exit-code", "1", "--command", "python3 app.py")
+    assert result.returncode == 3
+    left = result.stdout.partition("What is left to do by hand:")[2]
     assert "Look at conf/app.json, which is there; the call itself has to name it" in left, "advice"
     (repository / "app.cfg.example").write_text("a = 1")
     text = "cat: app.cfg: No such file or directory\n"
-    told = ask(repository, text, "remedy", "--run", "--exit-code", "1", "--command", "cat app.cfg")
-    assert "app.cfg.example" in told.stdout.partition("What is left to do by hand:")[2], "what nobody allowed"
+    result = ask(repository, text, "remedy", "--run", "--exit-code", "1", "--command", "cat app.cfg")
+    assert "app.cfg.example" in result.stdout.partition("What is left to do by hand:")[2], "what nobody allowed"
 
 
 # --- what a way does besides the call -------------------------------------------------------------------------------

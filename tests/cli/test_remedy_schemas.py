@@ -130,16 +130,16 @@ def steps(cwd: Path, text: str, tools: list[dict[str, Any]], *more: str, **given
     (cwd / "config.yaml").write_text("right")
     answer = remedy(cwd, text, "--tools", json.dumps(tools), *more, *arguments(**given))
     schemas = {one["name"]: one["input_schema"] for one in tools}
-    told = [(step["tool"], step["args"]) for one in answer["plans"][:-1] for step in one["steps"]]
-    for name, args in told:
+    result = [(step["tool"], step["args"]) for one in answer["plans"][:-1] for step in one["steps"]]
+    for name, args in result:
         jsonschema.validate(args, schemas[name])
-    return told
+    return result
 
 
 def test_a_repaired_call_keeps_what_else_the_call_said(tmp_path: Path) -> None:
     call = ("--exit-code", "1", "--tool", "Bash")
-    told = steps(tmp_path, MISSING, [BASH], *call, command="cat Config.YAML", description="Read it", timeout=120_000)
-    looking, repaired = told[:2]
+    result = steps(tmp_path, MISSING, [BASH], *call, command="cat Config.YAML", description="Read it", timeout=120_000)
+    looking, repaired = result[:2]
     assert looking[1]["description"] != "Read it", "another step is said otherwise"
     assert repaired == ("Bash", {"command": "cat config.yaml", "description": "Read it", "timeout": 120_000})
 
@@ -147,22 +147,24 @@ def test_a_repaired_call_keeps_what_else_the_call_said(tmp_path: Path) -> None:
 def test_the_shell_that_failed_is_the_one_that_is_asked_in_its_session(tmp_path: Path) -> None:
     shell = tool("shell_exec", "session_id cmdline", session_id="string", cmdline="string", cwd="string")
     call = ("--exit-code", "1", "--tool", "shell_exec")
-    told = steps(tmp_path, MISSING, [BASH, shell], *call, session_id="s7", cmdline="cat Config.YAML")
-    assert told[1] == ("shell_exec", {"session_id": "s7", "cmdline": "cat config.yaml"})
+    result = steps(tmp_path, MISSING, [BASH, shell], *call, session_id="s7", cmdline="cat Config.YAML")
+    assert result[1] == ("shell_exec", {"session_id": "s7", "cmdline": "cat config.yaml"})
     assert steps(tmp_path, MISSING, [shell], "--exit-code", "1", "--command", "cat Config.YAML") == []
 
 
 def test_a_program_with_its_words_beside_it_is_a_command(tmp_path: Path) -> None:
     shell = tool("exec", "command", command="string", args={"type": "array", "items": {"type": "string"}})
-    told = steps(tmp_path, MISSING, [shell], "--exit-code", "1", "--tool", "exec", command="cat", args=["Config.YAML"])
-    assert told[1] == ("exec", {"command": "bash", "args": ["-lc", "cat config.yaml"]})
+    result = steps(
+        tmp_path, MISSING, [shell], "--exit-code", "1", "--tool", "exec", command="cat", args=["Config.YAML"]
+    )
+    assert result[1] == ("exec", {"command": "bash", "args": ["-lc", "cat config.yaml"]})
 
 
 def test_more_time_is_told_to_the_shell_as_far_as_it_may_have_it(tmp_path: Path) -> None:
     def longest(milliseconds: int) -> set[Any]:
         given = {"command": "make all", "description": "Make", "timeout": milliseconds}
-        told = steps(tmp_path, "timed out", [BASH], "--timed-out", "--tool", "Bash", **given)
-        return {args["timeout"] for _, args in told}
+        result = steps(tmp_path, "timed out", [BASH], "--timed-out", "--tool", "Bash", **given)
+        return {args["timeout"] for _, args in result}
 
     assert longest(120_000) == {120_000, 240_000}
     assert longest(500_000) == {500_000}
@@ -172,14 +174,14 @@ def test_an_address_of_a_file_is_a_path_and_stays_an_address(tmp_path: Path) -> 
     tools = [tool("read_resource", "uri", uri="string"), tool("list_directory", "uri", uri="string")]
     here = tmp_path.as_uri()
     text, call = "ENOENT: no such file or directory", ("--tool", "read_resource")
-    told = steps(tmp_path, text, tools, *call, uri=f"{here}/Config.YAML")
-    assert told == [("list_directory", {"uri": here}), ("read_resource", {"uri": f"{here}/config.yaml"})]
+    result = steps(tmp_path, text, tools, *call, uri=f"{here}/Config.YAML")
+    assert result == [("list_directory", {"uri": here}), ("read_resource", {"uri": f"{here}/config.yaml"})]
 
 
 def test_another_tool_is_called_as_its_own_schema_says(tmp_path: Path) -> None:
     write = tool("write_file", "path content", path="string", content="string")
-    told = steps(tmp_path, "Unknown tool: wrte_file", [write], "--tool", "wrte_file", path="a.json", content={})
-    assert told == [("write_file", {"path": "a.json", "content": "{}"})]
+    result = steps(tmp_path, "Unknown tool: wrte_file", [write], "--tool", "wrte_file", path="a.json", content={})
+    assert result == [("write_file", {"path": "a.json", "content": "{}"})]
 
 
 def test_a_repair_that_leaves_another_argument_wrong_is_none(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ def checked(project: "Project") -> "Project":
 
 def test_head_is_verified_in_a_clean_checkout(checked: "Project") -> None:
     (checked.root / "a.txt").write_text("not committed\n")
-    told = checked.ask("verify")
-    assert told.code == 0, told
-    assert "sh test.sh" in told.out
-    assert "Verdict: pass" in told.out
-    assert "Not looked at, because no commit holds it: a.txt" in told.err
+    result = checked.ask("verify")
+    assert result.code == 0, result
+    assert "sh test.sh" in result.out
+    assert "Verdict: pass" in result.out
+    assert "Not looked at, because no commit holds it: a.txt" in result.err
     assert checked.ask("verify", "--json").json["uncommitted"] == ["a.txt"]
     assert "Not looked at" not in checked.ask("verify", "HEAD").err
     assert (checked.root / "a.txt").read_text() == "not committed\n"
@@ -36,10 +36,10 @@ def test_head_is_verified_in_a_clean_checkout(checked: "Project") -> None:
 
 def test_a_commit_that_breaks_a_gate_fails_with_the_evidence(checked: "Project") -> None:
     checked.file("a.txt", "wrong\n")
-    told = checked.ask("verify", "HEAD", "--json")
-    assert told.code == 1, told
-    assert told.json["status"] == "fail"
-    (check,) = told.json["checks"]
+    result = checked.ask("verify", "HEAD", "--json")
+    assert result.code == 1, result
+    assert result.json["status"] == "fail"
+    (check,) = result.json["checks"]
     assert (check["command"], check["status"], check["exit_code"], check["runs"]) == ("sh test.sh", "fail", 1, 2)
     assert checked.ask("verify", "HEAD~1").code == 0
 
@@ -56,23 +56,23 @@ def test_a_second_look_is_a_lookup(checked: "Project") -> None:
 
 def test_a_task_is_verified_again_as_its_run_did(half_done: "Project") -> None:
     assert half_done.ask("verify", "1.1").code == 0
-    told = half_done.ask("verify", "1.2")
-    assert told.code == 1, told
-    assert "grep -q right b.txt" in told.out
+    result = half_done.ask("verify", "1.2")
+    assert result.code == 1, result
+    assert "grep -q right b.txt" in result.out
 
 
 def test_what_is_neither_a_task_nor_a_commit_is_refused(half_done: "Project") -> None:
-    told = half_done.ask("verify", "7.7")
-    assert told.code == 64
-    assert "no task and no commit" in told.err
+    result = half_done.ask("verify", "7.7")
+    assert result.code == 64
+    assert "no task and no commit" in result.err
 
 
 def test_findings_are_written_for_other_tools(checked: "Project", tmp_path: "Path") -> None:
     checked.settings("[checks]\nlint = 'sh test.sh'\n")  # no check runs the tests: what was done to them stays in doubt
     checked.file("test_a.py", "def test_a():\n    assert open('a.txt').read() == 'right'\n")
     checked.file("test_a.py", "def test_a():\n    assert True\n")
-    told = checked.ask("verify", "--sarif", str(tmp_path / "f.sarif"), "--junit", str(tmp_path / "f.xml"))
-    assert told.code == 3, told
+    result = checked.ask("verify", "--sarif", str(tmp_path / "f.sarif"), "--junit", str(tmp_path / "f.xml"))
+    assert result.code == 3, result
     results = json.loads((tmp_path / "f.sarif").read_text())["runs"][0]["results"]
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "test_a.py"
     suite = ET.fromstring((tmp_path / "f.xml").read_text())[0]
@@ -80,8 +80,8 @@ def test_findings_are_written_for_other_tools(checked: "Project", tmp_path: "Pat
 
 
 def test_a_file_that_cannot_be_written_is_bad_usage_and_costs_no_verdict(checked: "Project") -> None:
-    told = checked.ask("verify", "--junit", "readme.txt/f.xml")
-    assert (told.code, "Verdict: " in told.out, "Name another file." in told.err) == (64, True, True), told
+    result = checked.ask("verify", "--junit", "readme.txt/f.xml")
+    assert (result.code, "Verdict: " in result.out, "Name another file." in result.err) == (64, True, True), result
 
 
 def test_a_run_leaves_its_checks_as_junit_xml(half_done: "Project") -> None:

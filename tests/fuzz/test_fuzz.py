@@ -21,7 +21,7 @@ from unstuck.journal.sqlite import SqliteJournal
 from unstuck.plans.plan_file import open_plan
 
 if TYPE_CHECKING:
-    from tests.project import Told
+    from tests.project import CommandResult
 
 CORPUS = Path(__file__).parent / "corpus"
 SESSIONS = Path(__file__).parents[1] / "agents" / "sessions"
@@ -43,7 +43,7 @@ FILES = {
 }
 
 
-def is_fault(told: "Told") -> bool:
+def is_fault(told: "CommandResult") -> bool:
     return "fault of ours" in told.err or "Traceback" in told.err
 
 

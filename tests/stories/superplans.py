@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.project import Project, Told
+    from tests.project import CommandResult, Project
 
 PLAN = "docs/feature-plan.md"
 Row = tuple[str, str, str, str]
@@ -53,7 +53,7 @@ def all_right(**others: Sequence[Sequence[Any]]) -> dict[str, Sequence[Sequence[
     return {f"_{name}": [[write(name)]] for name in ("1", "2a", "2b", "2c", "3")} | dict(others)
 
 
-def run(project: "Project", *arguments: str) -> "Told":
+def run(project: "Project", *arguments: str) -> "CommandResult":
     """Run the plan in this process, as autobuild wants it unless told otherwise."""
     chosen = arguments if "--profile" in arguments else ("--profile", "single-retry", *arguments)
     return project.ask("run", PLAN, "--agent", project.agent, *chosen)

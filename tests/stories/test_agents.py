@@ -166,12 +166,12 @@ def test_a_quota_ends_the_run_with_75_where_the_user_said_exit(cast: Cast) -> No
         {"lines": [INIT, limit, refused(429, "You've hit your limit")], "exit": 1},
         {"lines": [INIT, DONE], "files": {"a.txt": "a\n", "b.txt": "b\n"}},
     )
-    told = project.ask("run", "tasks.md", "--agent", "mine", "--quota", "exit", "--json")
-    assert told.code == 75, told
-    assert (told.json["exit"], told.json["tasks"]["1.1"]["attempts"]) == (75, 1)
-    assert told.json["tasks"]["1.1"]["status"] == "waiting"
-    assert told.json["resume_at"] is not None
-    assert "works without asking: --yes" in told.err
+    result = project.ask("run", "tasks.md", "--agent", "mine", "--quota", "exit", "--json")
+    assert result.code == 75, result
+    assert (result.json["exit"], result.json["tasks"]["1.1"]["attempts"]) == (75, 1)
+    assert result.json["tasks"]["1.1"]["status"] == "waiting"
+    assert result.json["resume_at"] is not None
+    assert "works without asking: --yes" in result.err
     again = project.ask("resume", "--json")
     assert again.code == 75, "too early"
     assert len(cast.calls("mine")) == 1
@@ -202,8 +202,8 @@ def test_what_an_agent_says_in_its_event_stream_becomes_fix_tasks_and_asked_for_
         {"lines": [INIT, DONE | {"result": asked}]},
         {"lines": [INIT, DONE], "files": {"b.txt": "b\n"}},
     )  # fmt: skip
-    told = project.ask("run", "tasks.md", "--agent", "mine", "--recovery-mode", "--quiet")
-    assert told.code == 0, told
+    result = project.ask("run", "tasks.md", "--agent", "mine", "--recovery-mode", "--quiet")
+    assert result.code == 0, result
     assert [call["task"] for call in cast.calls("mine")] == ["1.1", "1.1.1", "1.1", "1.1.2"]
     plan = (project.root / "tasks.md").read_text()
     assert "- [x] 1.1.1 [FIX 1.1] Fix: File not found: a.txt\n" in plan
@@ -243,8 +243,8 @@ def test_the_next_agent_takes_over_while_one_is_down_and_it_is_tried_again_after
     assert "first is set to rest" in notes
     assert "second takes task 1.1 over" in notes
     assert "first has rested and is tried again with task 1.3" in notes
-    told = cast.calls("second")[0]["stdin"]
-    assert "Invalid API key" in told, "the next agent is told what happened to the last one"
+    result = cast.calls("second")[0]["stdin"]
+    assert "Invalid API key" in result, "the next agent is told what happened to the last one"
 
 
 def test_a_full_context_goes_on_in_a_new_session_with_a_hand_over(cast: Cast) -> None:
@@ -252,12 +252,12 @@ def test_a_full_context_goes_on_in_a_new_session_with_a_hand_over(cast: Cast) ->
     project.plan(("1.1", "Make a", "test -f a.txt"))
     full = {"lines": [INIT, refused(400, "Prompt is too long")], "files": {"half.txt": "half\n"}, "exit": 1}
     cast.agent("mine", full, {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}})
-    told = project.ask("run", "tasks.md", "--agent", "mine", "--json")
-    assert told.code == 0, told
+    result = project.ask("run", "tasks.md", "--agent", "mine", "--json")
+    assert result.code == 0, result
     second = cast.calls("mine")[1]
     assert "--resume" not in second["argv"], "the old session is full"
     assert "half.txt" in second["stdin"]
-    assert told.json["tasks"]["1.1"]["attempts"] == 1
+    assert result.json["tasks"]["1.1"]["attempts"] == 1
 
 
 def test_a_session_that_is_gone_is_begun_anew_at_no_charge(cast: Cast) -> None:
@@ -308,8 +308,8 @@ def test_a_task_has_the_agent_that_the_plan_names(cast: Cast) -> None:
     )
     cast.agent("first", {"lines": [INIT, DONE], "files": {"b.txt": "b\n"}})
     cast.agent("second", {"lines": [INIT, DONE], "files": {"a.txt": "a\n"}})
-    told = project.ask("run", "tasks.md", "--agent", "first")
-    assert told.code == 0, told
+    result = project.ask("run", "tasks.md", "--agent", "first")
+    assert result.code == 0, result
     state = look(project.root).state
     assert {name: task.attempts[0].agent for name, task in state.tasks.items()} == {"1.1": "second", "1.2": "first"}
 
@@ -334,13 +334,13 @@ def test_a_run_whose_agent_was_given_a_secret_goes_on_only_with_the_whole_comman
     agent.write_text(f'#!/bin/sh\n[ -e {tmp_path}/may ] && [ "$1" = --key={key} ] && touch a.txt\n')
     agent.chmod(0o755)
     project.plan(("1.1", "Make a", "test -f a.txt"))
-    told = project.unstuck("run", "tasks.md", "--agent", f"{agent} --key={key}", "--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", f"{agent} --key={key}", "--max-attempts", "1")
+    assert result.code == 3, result
     (tmp_path / "may").touch()
-    told = project.unstuck("resume")
-    assert told.code == 64, told
-    assert key not in told.err
-    assert "unstuck run tasks.md --agent 'COMMAND'" in told.err, told
+    result = project.unstuck("resume")
+    assert result.code == 64, result
+    assert key not in result.err
+    assert "unstuck run tasks.md --agent 'COMMAND'" in result.err, result
     run = project.ask("status", "--json").json["run"]
     assert project.unstuck("run", "tasks.md", "--agent", f"{agent} --key={key}").code == 0
     assert project.ask("status", "--json").json["run"] == run
@@ -349,8 +349,8 @@ def test_a_run_whose_agent_was_given_a_secret_goes_on_only_with_the_whole_comman
 
 def test_the_known_agents_are_listed_with_what_was_found(cast: Cast) -> None:
     cast.agent("mine", {})
-    told = cast.project.ask("agents", "--json").json
-    names = {one["name"]: one for one in told["agents"]}
+    result = cast.project.ask("agents", "--json").json
+    names = {one["name"]: one for one in result["agents"]}
     assert {"claude", "codex", "gemini", "opencode", "mini", "mine"} <= set(names)
     assert names["mine"]["found"] is True
     assert names["mine"]["version"] is not None, "Python says its version"
@@ -360,9 +360,9 @@ def test_the_known_agents_are_listed_with_what_was_found(cast: Cast) -> None:
 def test_a_recorded_session_is_read_by_the_command(cast: Cast, tmp_path: Path) -> None:
     record = tmp_path / "out.jsonl"
     record.write_text("\n".join(json.dumps(line) for line in (INIT, refused(529, "Overloaded"))))
-    told = cast.project.ask("agents", "read", "claude", str(record), "--exit-code", "-9", "--json")
-    assert told.code == 0, told
-    assert (told.json["end"], told.json["session_id"], told.json["claim"]) == ("overloaded", "s-1", "none")
+    result = cast.project.ask("agents", "read", "claude", str(record), "--exit-code", "-9", "--json")
+    assert result.code == 0, result
+    assert (result.json["end"], result.json["session_id"], result.json["claim"]) == ("overloaded", "s-1", "none")
     assert "end: overloaded" in cast.project.ask("agents", "read", "claude", str(record)).out
     unknown = cast.project.ask("agents", "read", "nobody", str(record))
     assert (unknown.code, "no known agent 'nobody'" in unknown.err) == (64, True)
@@ -391,9 +391,9 @@ def test_a_hint_reaches_the_session_while_it_works(cast: Cast) -> None:
 def test_an_agent_is_checked_with_one_small_task_in_a_scratch_repository(cast: Cast) -> None:
     cast.agent("good", {"lines": [INIT, DONE], "files": {"hello.txt": "hello\n"}})
     cast.agent("idle", {"lines": [INIT, refused(401, "Invalid API key")], "exit": 1})
-    told = cast.project.ask("agents", "check", "good", "--json")
-    assert told.code == 0, told
-    assert (told.json["landed"], told.json["end"], told.json["cost_usd"]) == (True, "done_claimed", 0.5)
+    result = cast.project.ask("agents", "check", "good", "--json")
+    assert result.code == 0, result
+    assert (result.json["landed"], result.json["end"], result.json["cost_usd"]) == (True, "done_claimed", 0.5)
     assert not cast.project.home.exists(), "nothing of it is left here"
     idle = cast.project.ask("agents", "check", "idle")
     assert idle.code == 1

@@ -29,24 +29,24 @@ def written(project: "Project") -> None:
 def test_a_plan_is_begun_when_it_is_approved(project: "Project") -> None:
     project.settings(BEFORE.format('"plan"'))
     written(project)
-    told = project.run()
-    assert told.code == 3, told
-    assert "unstuck approve" in told.out
+    result = project.run()
+    assert result.code == 3, result
+    assert "unstuck approve" in result.out
     assert project.ask("resume", "--quiet").code == 3, "going on is no approval"
     assert sessions(project) == 0
     assert project.ask("approve").code == 0
     assert project.unstuck("resume").code == 0
     assert sessions(project) == 2
-    told = project.ask("approve")
-    assert (told.code, "Nothing waits for an approval." in told.err) == (64, True), told
+    result = project.ask("approve")
+    assert (result.code, "Nothing waits for an approval." in result.err) == (64, True), result
 
 
 def test_work_lands_when_it_is_approved_and_is_not_done_again(project: "Project") -> None:
     project.settings(BEFORE.format('"land"'))
     written(project)
-    told = project.run()
-    assert told.code == 3
-    asked = " ".join(told.out.partition("What needs you:")[2].split())
+    result = project.run()
+    assert result.code == 3
+    asked = " ".join(result.out.partition("What needs you:")[2].split())
     assert asked.startswith("1.1: All checks pass. It lands when you approve it: unstuck approve 1.1 read its story"), (
         asked
     )
@@ -69,10 +69,10 @@ def test_a_state_file_that_awaits_approval_holds_its_run(project: "Project", awa
     state = folder / ".ralph-state.json"
     state.write_text(json.dumps({"phase": "execution", "awaitingApproval": awaiting, "mine": 1}))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run(plan="specs/demo")
-    assert told.code == (3 if awaiting else 0), told
+    result = project.run(plan="specs/demo")
+    assert result.code == (3 if awaiting else 0), result
     if awaiting:
-        assert "awaitingApproval" in told.out
+        assert "awaitingApproval" in result.out
         assert sessions(project) == 0
         assert project.ask("approve").code == 0
         assert project.unstuck("resume").code == 0

@@ -48,8 +48,8 @@ def test_a_broken_build_is_rolled_back_and_nothing_is_lost(project: "Project", p
     project.plan(("1.1", "First", "test -f first.txt"), ("1.2", "Extend the app", PYTHON_BUILD + " && test -f b.txt"))
     broken = [BROKEN, {"write": "new.txt", "text": "untracked work\n"}]
     project.script(_1_1=[[{"write": "first.txt"}]], _1_2=[broken, [SOUND, {"write": "b.txt"}]])
-    told = project.run("--profile", profile)
-    assert told.code == 0, told
+    result = project.run("--profile", profile)
+    assert result.code == 0, result
     assert actions(project, "1.2") == ["rollback", "accept"]
     kept = state_of(project).tasks["1.2"].attempts[0].snapshot
     assert project.git("show", f"{kept}:new.txt") == "untracked work"
@@ -62,8 +62,8 @@ def test_a_broken_build_without_a_green_commit_is_a_persons_under_standard(proje
     project.settings(f"{LIMITS}[checks]\ntest = \"sh -c 'echo FAILED tests/x.py::a; exit 1'\"\n")
     project.plan(("1.1", "Write the app", PYTHON_BUILD))
     project.script(_1_1=[[BROKEN]])
-    told = project.run(*STANDARD)
-    assert told.code == 3, told
+    result = project.run(*STANDARD)
+    assert result.code == 3, result
     assert actions(project) == ["escalate"]
 
 
@@ -90,9 +90,9 @@ def test_a_circle_is_stopped_at_the_third_similar_try_and_not_before(
         [{"write": "a.txt", "text": f"{approach}\n"}, {"print": f"APPROACH: {approach}"}] for approach in approaches
     ]
     project.script(_1_1=[*tries, [RIGHT]])
-    told = project.run()
+    result = project.run()
     task = state_of(project).tasks["1.1"]
-    assert (told.code, len(task.attempts)) == ((3, 3) if circular else (0, 4)), told
+    assert (result.code, len(task.attempts)) == ((3, 3) if circular else (0, 4)), result
     last = task.attempts[2]
     assert last.failure is not None
     assert last.failure.kind == "check_failed", "a circle overrides the action, never the kind"
@@ -106,8 +106,8 @@ def test_a_spent_context_goes_on_in_a_new_session_with_a_hand_over_and_charges_n
     project.plan(("1.1", "Make two files", "test -f one.txt && test -f two.txt"))
     first = [{"write": "one.txt", "text": "half\n"}, OUT_OF_CONTEXT, {"exit": 1}]
     project.script(_1_1=[{"sessions": [first, [{"write": "two.txt"}]]}])
-    told = project.run("--profile", profile)
-    assert told.code == 0, told
+    result = project.run("--profile", profile)
+    assert result.code == 0, result
     task = state_of(project).tasks["1.1"]
     assert (len(task.attempts), task.charged, task.current.sessions) == (1, 0, 2)
     handed = brief_of(project, "1.1-1-2").partition("## Hand-over")[2]
@@ -241,8 +241,8 @@ def test_a_predecessors_attempts_are_told_and_kept_and_use_up_no_budget(project:
     (folder / "attempt_history.json").write_text(json.dumps(PREDECESSOR))
     project.plan(("1.1", "Make a", "grep -q right a.txt"))
     project.script(_1_1=[[{"print": "APPROACH: another library"}, RIGHT]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 0, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == 0, result
     brief = brief_of(project, "1.1-1-1")
     assert HINTS in brief
     assert "IMPORTANT: Try a DIFFERENT approach than previous attempts" in brief
@@ -320,8 +320,8 @@ def test_a_pause_file_stops_the_run_and_shows_its_text(project: "Project") -> No
     project.script(_1_1=[[RIGHT]])
     project.home.mkdir(exist_ok=True)
     (project.home / "PAUSE").write_text("not before Monday\n")
-    told = project.run()
-    assert (told.code, project.status()["1.1"]) == (3, "pending"), told
-    assert "not before Monday" in told.out
+    result = project.run()
+    assert (result.code, project.status()["1.1"]) == (3, "pending"), result
+    assert "not before Monday" in result.out
     (project.home / "PAUSE").unlink()
     assert project.unstuck("resume").code == 0

@@ -84,10 +84,10 @@ def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "
             project.file(name, text, commit=False)
             project.git("add", "-A")
             project.git("commit", "-q", "-m", case)
-            told = project.ask("verify", "--json")
-            silent = product == RIGHT and name in BASE and "Makefile" not in str(json.loads(told.out)["findings"])
-            if (told.code == 0) is not (product == RIGHT) or silent:
-                offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {told}")
+            result = project.ask("verify", "--json")
+            silent = product == RIGHT and name in BASE and "Makefile" not in str(json.loads(result.out)["findings"])
+            if (result.code == 0) is not (product == RIGHT) or silent:
+                offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {result}")
     assert offenders == []
 
 
@@ -115,9 +115,9 @@ def test_a_real_runner_is_asked_again_with_what_the_base_had(project: "Project")
         project.file(name, text)
         project.git("reset", "-q", "--soft", start)
         project.git("commit", "-q", "-m", name)
-        told = project.ask("verify")
-        if told.code == 0:
-            offenders.append(f"{name}: {told}")
+        result = project.ask("verify")
+        if result.code == 0:
+            offenders.append(f"{name}: {result}")
     assert offenders == []
 
 
@@ -151,9 +151,9 @@ def test_the_tasks_own_check_does_not_pass_by_what_the_task_does_not_name(projec
         }.items():
             project.file(name, text)
         project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])
-        told = project.run("--fresh", "--max-attempts", "1", "--json")
-        if told.json["tasks"]["1.1"]["status"] != "stuck":
-            offenders.append(f"{lie}: {told}")
+        result = project.run("--fresh", "--max-attempts", "1", "--json")
+        if result.json["tasks"]["1.1"]["status"] != "stuck":
+            offenders.append(f"{lie}: {result}")
     assert offenders == []
 
 
@@ -162,8 +162,8 @@ def test_what_the_base_judge_refuses_is_told_with_the_file_the_check_and_what_it
     answering.file("tasks.md", "- [ ] 1.1 Answer\n  - **Files**: `app.py`\n  - **Verify**: `make test`\n")
     bent = [{"write": "app.py", "text": WRONG}, {"write": "GNUmakefile", "text": "test:\n\t@true\n"}]
     answering.script(_1_1=[bent, [{"write": "app.py", "text": RIGHT}]])
-    told = answering.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    result = answering.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 2), result
     assert "The task does not name GNUmakefile" in answering.ask("log").out
     assert "assertion failed: 0 != 42" in answering.ask("log").out
 
@@ -191,8 +191,8 @@ def test_new_files_that_the_work_needs_do_not_stop_it(project: "Project", case: 
             ]
         ]
     )
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
 
 
 # --- honest work on tests that the task does not name -----------------------------------------------------------
@@ -246,8 +246,8 @@ def test_a_function_is_renamed_only_by_a_task_that_speaks_of_it(
         {"write": "test_app.py", "text": tests.format("reply")},
     ]
     project.script(_1_1=[work, work])
-    told = project.run("--max-attempts", "2", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = project.run("--max-attempts", "2", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result
     assert ("in its old form it fails on the new code" in project.ask("log").out) == (status == "stuck")
 
 
@@ -260,8 +260,8 @@ def test_a_later_task_does_not_undo_an_earlier_one(project: "Project") -> None:
         _1_1=[[{"write": "a.txt", "text": "first one\n"}]],
         _1_2=[[{"write": "a.txt", "text": "second two\n"}], [{"write": "a.txt", "text": "first one\nsecond two\n"}]],
     )
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.2"]["attempts"]) == (0, 2), result
     assert "It undoes what task 1.1 did: `grep -q one a.txt`, which held, fails now" in project.ask("log").out
     assert (project.root / "a.txt").read_text() == "first one\nsecond two\n"
 
@@ -294,8 +294,8 @@ def test_what_one_task_did_to_the_judge_harmlessly_does_not_help_the_next_one(pr
     path, text = WEAKENED[how]
     wrong, right = ([{"write": "app.py", "text": ADDS.format(sign) + TAKES}] for sign in "*+")
     project.script(_1_1=[[{"write": "a.txt"}, {"write": path, "text": text}]], _1_2=[wrong, right])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.2"]["attempts"]) == (0, 2), result
     assert f"Another task of this run changed {path}; in its old form it fails" in project.ask("show", "1.2").out
 
 
@@ -309,8 +309,8 @@ def test_work_that_an_earlier_task_made_the_judge_not_ask_for_is_not_done(projec
     project.plan(("1.1", "Make a", f"test -f a.txt && {check} test_app.py"), ("1.2", "Add sub", f"{check} test_sub.py"))
     wrong, right = ([{"write": "app.py", "text": ADDS.format("+") + more}] for more in ("# sub\n", TAKES))
     project.script(_1_1=[[{"write": "a.txt"}, {"write": path, "text": text}]], _1_2=[wrong, right])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.2"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.2"]["attempts"]) == (0, 2), result
 
 
 def test_lines_that_are_taken_back_are_told_though_the_checks_hold(project: "Project") -> None:
@@ -326,9 +326,9 @@ def test_what_a_later_task_breaks_from_afar_does_not_come_home(project: "Project
     project.plan(("1.1", "Make a", "test -f a.txt && grep -q far far.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}, {"write": "far.txt", "text": "gone\n"}]])
     before = project.git("rev-parse", "main")
-    told = project.run()
-    assert project.git("rev-parse", "main") == before, told
-    assert "held when its task landed, and fails with all that landed after it" in told.out + project.ask("log").out
+    result = project.run()
+    assert project.git("rev-parse", "main") == before, result
+    assert "held when its task landed, and fails with all that landed after it" in result.out + project.ask("log").out
 
 
 # --- the real tools, where they are installed ---------------------------------------------------------------------
@@ -383,9 +383,9 @@ def test_a_real_tool_reads_the_settings_of_the_base(project: "Project", tool: st
     project.git("add", "-A")
     project.git("commit", "-q", "-m", "Outrank the settings")
     project.git("checkout", "-q", "HEAD~1")  # ruff looks for settings in the folders above, too
-    told = project.ask("verify", "main")
-    assert told.code == 1, told
-    assert f"The task does not name {name}" in told.out
+    result = project.ask("verify", "main")
+    assert result.code == 1, result
+    assert f"The task does not name {name}" in result.out
 
 
 def test_a_linter_that_is_told_to_fix_has_not_checked_what_would_land(project: "Project") -> None:
@@ -395,6 +395,6 @@ def test_a_linter_that_is_told_to_fix_has_not_checked_what_would_land(project: "
     project.file(".gitignore", ".ruff_cache/\n")
     project.file("pyproject.toml", "[tool.ruff]\nfix = true\n")
     project.file("app.py", "import os\n\nx = 1\n")
-    told = project.ask("verify")
-    assert told.code == 1, told
-    assert "it changed app.py" in told.out
+    result = project.ask("verify")
+    assert result.code == 1, result
+    assert "it changed app.py" in result.out

@@ -44,8 +44,8 @@ def test_a_red_task_succeeds_when_its_test_fails_for_want_of_the_work(
         "tasks.md", f"- [ ] 1.1 [RED] Test add\n  - **Files**: `test_add.py`\n  - **Verify**: `{VERIFY[style]}`\n"
     )
     project.script(_1_1=[[{"write": "test_add.py", "text": text}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = project.run("--max-attempts", "1", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result
 
 
 def test_a_red_test_may_land_past_the_gates_and_the_green_task_must_make_it_pass(project: "Project") -> None:
@@ -61,25 +61,25 @@ def test_a_red_test_may_land_past_the_gates_and_the_green_task_must_make_it_pass
         _1_1=[[{"write": "test_add.py", "text": GOOD_TEST}]],
         _1_2=[[{"write": "calc.py", "text": CALC + "\n"}], [right]],
     )
-    told = project.run("--json")
-    assert {name: task["attempts"] for name, task in told.json["tasks"].items()} == {"1.1": 1, "1.2": 2}, told
-    assert told.code == 0
+    result = project.run("--json")
+    assert {name: task["attempts"] for name, task in result.json["tasks"].items()} == {"1.1": 1, "1.2": 2}, result
+    assert result.code == 0
 
 
 def test_a_verify_task_calls_no_agent_while_its_checks_pass(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"), ("V1 [VERIFY]", "All there", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]], V1=[[{"exit": 1}]])
-    told = project.run("--json")
-    assert told.code == 0, told
+    result = project.run("--json")
+    assert result.code == 0, result
     assert not list((project.home / "briefs").glob("V1-*")), "nobody was asked"
-    assert told.json["tasks"]["V1"]["status"] == "complete"
+    assert result.json["tasks"]["V1"]["status"] == "complete"
 
 
 def test_a_verify_task_calls_an_agent_when_its_checks_fail(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"), ("V1 [VERIFY]", "All there", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]], V1=[[{"write": "b.txt"}]])
-    told = project.run("--json")
-    assert told.code == 0, told
+    result = project.run("--json")
+    assert result.code == 0, result
     assert len(list((project.home / "briefs").glob("V1-*"))) == 1
     assert (project.root / "b.txt").exists()
 
@@ -100,8 +100,8 @@ def test_the_same_tree_is_checked_once(project: "Project", tmp_path: Path, optio
     count = counting(project, tmp_path)
     project.plan(("1.1", "Make a", ""), ("V1 [VERIFY]", "Again", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run(*options)
-    assert told.code == 0, told
+    result = project.run(*options)
+    assert result.code == 0, result
     assert count.read_text() == "x\n" * runs, (
         "once before all work, and the landed tree is the one that V1 looks at, before and after"
     )
@@ -116,8 +116,8 @@ def test_another_tool_or_another_environment_is_another_result(project: "Project
 
     def look(**env: str) -> int:
         project.plan(("V1 [VERIFY]", "Look", f"{tool}"))
-        told = project.run("--fresh", **env)
-        assert told.code == 0, told
+        result = project.run("--fresh", **env)
+        assert result.code == 0, result
         return len(count.read_text().splitlines())
 
     assert look() == 1
@@ -137,8 +137,8 @@ def test_what_looks_outside_of_the_tree_is_asked_anew_in_every_run_on_the_base_a
     assert project.run("--max-attempts", "1").code == 3
     server.unlink()  # that it is down is nobody's fault
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--fresh", "--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = project.run("--fresh", "--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
 
 
 # --- checks that nobody wrote down ---------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def test_without_a_configuration_the_checks_that_fit_the_project_are_used(unconf
     unconfigured.file("Makefile", "test:\n\ttest -f right.txt\n")
     unconfigured.plan(("1.1", "Make it right", ""))
     unconfigured.script(_1_1=[[{"write": "right.txt"}]])
-    told = unconfigured.run()
-    assert told.code == 0, told
+    result = unconfigured.run()
+    assert result.code == 0, result
     assert "the checks are those that fit the project: `make test`" in unconfigured.ask("log").out
 
 
@@ -164,8 +164,8 @@ def test_a_gate_that_nobody_asked_for_and_that_cannot_run_is_not_applicable(unco
     unconfigured.file("Makefile", "test:\n\tno-such-tool-anywhere\n")
     unconfigured.plan(("1.1", "Make a", "test -f a.txt"))
     unconfigured.script(_1_1=[[{"write": "a.txt"}]])
-    told = unconfigured.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = unconfigured.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
 
 
 def test_a_configuration_without_checks_means_no_gates(project: "Project") -> None:
@@ -181,6 +181,6 @@ def test_every_line_of_a_verify_block_must_hold(project: "Project") -> None:
         "- [ ] 1.1 Make both\n  - **Verify**:\n    ```sh\n    test -f first.txt\n    test -f second.txt\n    ```\n",
     )
     project.script(_1_1=[[{"write": "second.txt"}], [{"write": "first.txt"}]])
-    told = project.run("--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.1"]["attempts"] == 2
+    result = project.run("--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.1"]["attempts"] == 2

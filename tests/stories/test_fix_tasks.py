@@ -13,7 +13,7 @@ from unstuck.app.inspect import look
 from unstuck.journal.run_state import RunState
 
 if TYPE_CHECKING:
-    from tests.project import Project, Told
+    from tests.project import CommandResult, Project
 
 PLAN = """\
 # Tasks: Demo
@@ -79,7 +79,7 @@ class Spec:
         if state is not None:
             project.file("specs/demo/.ralph-state.json", json.dumps(state))
 
-    def run(self, *arguments: str) -> "Told":
+    def run(self, *arguments: str) -> "CommandResult":
         return self.project.ask("run", "specs/demo", "--agent", self.project.agent, "--quiet", *arguments)
 
     @property
@@ -119,8 +119,8 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
         _1_3_1=[failing("1.3.1", "syntax error in parser.ts"), [{"print": "TASK_COMPLETE"}]],
         _1_3_1_1=[[RIGHT, {"print": "TASK_COMPLETE"}]],
     )
-    told = spec.run("--recovery-mode")
-    assert told.code == 0, told
+    result = spec.run("--recovery-mode")
+    assert result.code == 0, result
     head, tail = PLAN.replace("[ ]", "[x]").split("- [x] 1.4")
     one = fixing("1.3.1", "File not found: src/parser.ts", done=True, sort="missing file")
     two = fixing("1.3.1.1", "syntax error in parser.ts", done=True, sort="syntax")
@@ -151,10 +151,10 @@ def test_a_fix_of_a_fix_brings_the_original_home(project: "Project") -> None:
     assert "Error: File not found: src/parser.ts" in brief
 
 
-def stopped(spec: Spec, told: "Told", error: str, task: str) -> None:
+def stopped(spec: Spec, result: "CommandResult", error: str, task: str) -> None:
     """Assert that the run halted at this task with this line, everywhere it is looked for."""
-    assert told.code == 3, told
-    assert error in told.out
+    assert result.code == 3, result
+    assert error in result.out
     assert error in spec.project.ask("report", task).out
     assert error in (spec.project.home / "reports" / f"{task}.md").read_text()
     assert spec.project.commits()[0].startswith("Write "), "nothing comes home from a run that halted"
@@ -175,9 +175,9 @@ def learned(task: str, error: str, attempts: int = 1) -> list[str]:
 def test_the_limit_per_original_halts_with_the_history(project: "Project") -> None:
     spec = Spec(project, {"recoveryMode": True, "maxFixTasksPerOriginal": 1})
     project.script(_1_3=[failing("1.3", "it broke", WRONG)], _1_3_1=[[RIGHT]])
-    told = spec.run()
-    stopped(spec, told, "ERROR: Max fix attempts (1) reached for task 1.3", "1.3")
-    assert "Fix attempts: 1.3.1" in told.out
+    result = spec.run()
+    stopped(spec, result, "ERROR: Max fix attempts (1) reached for task 1.3", "1.3")
+    assert "Fix attempts: 1.3.1" in result.out
     assert spec.plan == PLAN.replace("- [ ] 1.4", fixing("1.3.1", "it broke", done=True) + "- [ ] 1.4")
     assert spec.state == {
         "recoveryMode": True, "maxFixTasksPerOriginal": 1, "phase": "execution", "taskIndex": 0, "totalTasks": 3,
@@ -195,10 +195,10 @@ def test_the_depth_limit_halts_with_the_chain(project: "Project") -> None:
     spec = Spec(project, {"recoveryMode": True})
     ids = ["1.3", "1.3.1", "1.3.1.1", "1.3.1.1.1"]
     project.script(**{"_" + name.replace(".", "_"): [failing(name, f"{name} broke", WRONG)] for name in ids})
-    told = spec.run()
-    stopped(spec, told, "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1", "1.3.1.1.1")
-    assert "Fix task chain: 1.3 → 1.3.1 → 1.3.1.1 → 1.3.1.1.1" in told.out
-    assert "The fix chain has become too deep. Manual intervention required." in told.out
+    result = spec.run()
+    stopped(spec, result, "ERROR: Max fix task depth (3) exceeded for task 1.3.1.1.1", "1.3.1.1.1")
+    assert "Fix task chain: 1.3 → 1.3.1 → 1.3.1.1 → 1.3.1.1.1" in result.out
+    assert "The fix chain has become too deep. Manual intervention required." in result.out
     blocks = [fixing(new, f"{of} broke") for of, new in pairwise(ids)]
     assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
     assert spec.state == {
@@ -222,8 +222,8 @@ def test_the_budget_of_a_lineage_halts(project: "Project") -> None:
     spec = Spec(project)
     ids = ["1.3", "1.3.1", "1.3.1.1"]
     project.script(**{"_" + name.replace(".", "_"): [failing(name, f"{name} broke", WRONG)] for name in ids})
-    told = spec.run("--profile", "tight")
-    stopped(spec, told, "ERROR: Max fix tasks (2) reached for task 1.3", "1.3.1.1")
+    result = spec.run("--profile", "tight")
+    stopped(spec, result, "ERROR: Max fix tasks (2) reached for task 1.3", "1.3.1.1")
     blocks = [fixing(new, f"{of} broke") for of, new in pairwise(ids)]
     assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
     entries = {of: fixed(ids=[new], lastError=f"{of} broke") for of, new in pairwise(ids)}
@@ -239,8 +239,8 @@ def test_the_budget_of_a_lineage_halts(project: "Project") -> None:
 def test_going_in_circles_halts_before_the_count(project: "Project") -> None:
     spec = Spec(project)
     project.script(_1_3=[failing("1.3", "it broke", WRONG)], _1_3_1=[[RIGHT]], _1_3_2=[[RIGHT]])
-    told = spec.run("--recovery-mode")
-    stopped(spec, told, "Attempt 3 ended with the very files of attempts 1 and 2.", "1.3")
+    result = spec.run("--recovery-mode")
+    stopped(spec, result, "Attempt 3 ended with the very files of attempts 1 and 2.", "1.3")
     blocks = [fixing(name, "it broke", done=True) for name in ("1.3.1", "1.3.2")]
     assert spec.plan == PLAN.replace("- [ ] 1.4", "".join(blocks) + "- [ ] 1.4")
     entry = fixed(ids=["1.3.1", "1.3.2"], lastError="it broke")
@@ -258,9 +258,9 @@ def test_going_in_circles_halts_before_the_count(project: "Project") -> None:
 def test_the_limit_of_the_run_ends_it_and_the_next_run_goes_on(project: "Project") -> None:
     spec = Spec(project, {"recoveryMode": True, "maxGlobalIterations": 2, "globalIteration": 1})
     project.script(_1_3=[failing("1.3", "it broke", WRONG), []], _1_3_1=[failing("1.3.1", "syntax error"), []])
-    told = spec.run()
-    assert told.code == 2, told
-    assert "The limit of 2 sessions for one run is reached." in told.out
+    result = spec.run()
+    assert result.code == 2, result
+    assert "The limit of 2 sessions for one run is reached." in result.out
     blocks = fixing("1.3.1", "it broke") + fixing("1.3.1.1", "syntax error", sort="syntax")
     assert spec.plan == PLAN.replace("- [ ] 1.4", blocks + "- [ ] 1.4")
     entries = {
@@ -285,10 +285,10 @@ def test_the_limit_of_the_run_ends_it_and_the_next_run_goes_on(project: "Project
 def test_without_recovery_mode_max_retries_stops_with_the_seeds_line(project: "Project") -> None:
     spec = Spec(project, {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 1})
     project.script(_1_3=[failing("1.3", "it broke", WRONG)])
-    told = spec.run("--profile", "max-retries")
-    stopped(spec, told, "ERROR: Max retries reached for task 0 after 2 attempts", "1.3")
-    assert "Review .progress.md Learnings section for failure details" in told.out
-    assert "Fix the issue manually then run `unstuck resume` to resume" in told.out
+    result = spec.run("--profile", "max-retries")
+    stopped(spec, result, "ERROR: Max retries reached for task 0 after 2 attempts", "1.3")
+    assert "Review .progress.md Learnings section for failure details" in result.out
+    assert "Fix the issue manually then run `unstuck resume` to resume" in result.out
     assert spec.plan == PLAN
     assert "- Task 1.3, attempt 2 failed (agent_failed): it broke" in (spec.folder / ".progress.md").read_text()
     assert spec.state == {"recoveryMode": False, "maxTaskIterations": 2, "taskIteration": 2, "phase": "execution", "taskIndex": 0, "totalTasks": 2}  # fmt: skip
@@ -306,17 +306,17 @@ def test_a_tick_by_hand_is_told_and_the_checks_decide(project: "Project") -> Non
 
 def test_recovery_mode_and_another_profile_exclude_each_other(project: "Project") -> None:
     spec = Spec(project)
-    told = spec.run("--recovery-mode", "--profile", "standard")
-    assert told.code == 64
-    assert "--recovery-mode is the profile fix-tasks" in told.err
+    result = spec.run("--recovery-mode", "--profile", "standard")
+    assert result.code == 64
+    assert "--recovery-mode is the profile fix-tasks" in result.err
 
 
 def test_an_end_to_end_step_is_repaired_under_every_profile(project: "Project") -> None:
     plan = "- [ ] VE1 [VERIFY] E2E startup\n  - **Verify**: `test -f up`\n- [ ] 2.1 [RECOVERY] Other\n  - **Verify**: `test -f other`\n"
     spec = Spec(project, plan=plan)
     project.script(VE1=[[], []], VE1_1=[[{"write": "up"}]], _2_1=[[]], _2_1_1=[[{"write": "other"}]])
-    told = spec.run()
-    assert told.code == 0, told
+    result = spec.run()
+    assert result.code == 0, result
     assert spec.ticks() == {"VE1": True, "VE1.1": True, "2.1": True, "2.1.1": True}
 
 
@@ -354,8 +354,8 @@ def test_a_spec_kit_task_that_only_the_gates_check_is_complete_when_its_fix_left
         T001=[failing("T001", "syntax error in the schema", *work), [{"print": "TASK_COMPLETE"}]],
         T001_1=[[{"delete": "broken"}, {"print": "TASK_COMPLETE"}]],
     )
-    told = project.ask("run", "specs/001-albums", "--agent", project.agent, "--recovery-mode", "--quiet")
-    assert told.code == 0, told
+    result = project.ask("run", "specs/001-albums", "--agent", project.agent, "--recovery-mode", "--quiet")
+    assert result.code == 0, result
     assert project.status() == {"T001": "complete", "T001.1": "complete"}
     assert project.commits()[:2] == ["Tick the plan", "fix(recovery): address syntax from task T001"]
     text = plan.read_bytes().decode()
@@ -397,9 +397,9 @@ def test_what_a_person_writes_while_the_run_works_is_kept_and_a_new_task_is_not_
         _1_3_1=[[RIGHT]],
         _1_5=[[{"write": "five"}]],
     )
-    told = spec.run("--recovery-mode")
-    assert told.code == 0, told
-    assert "Written into the plan meanwhile, and not done: 1.5. Run the plan again" in told.out
+    result = spec.run("--recovery-mode")
+    assert result.code == 0, result
+    assert "Written into the plan meanwhile, and not done: 1.5. Run the plan again" in result.out
     assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.4": True, "1.5": False}
     assert "- [x] 1.4 [VERIFY] Check it all\n" in spec.plan
     assert spec.state["note"] == "mine"
@@ -431,9 +431,9 @@ def test_a_split_task_is_done_in_parts_and_then_checked(project: "Project") -> N
         _1_3_1=[[{"write": "more.txt"}]],
         _1_3_2=[[RIGHT]],
     )
-    told = spec.run()
-    assert told.code == 0, told
-    assert ("came after 1.3.1, 1.3.2" in told.out, "recovered" in told.out) == (True, False), told
+    result = spec.run()
+    assert result.code == 0, result
+    assert ("came after 1.3.1, 1.3.2" in result.out, "recovered" in result.out) == (True, False), result
     sessions = {name: [one.sessions for one in task.attempts] for name, task in state_of(project).tasks.items()}
     assert sessions == {"1.3": [1, 0], "1.3.1": [1], "1.3.2": [1], "1.4": [0]}, "no agent is paid to look at it"
     assert spec.ticks() == {"1.3": True, "1.3.1": True, "1.3.2": True, "1.4": True}
@@ -460,8 +460,8 @@ def test_a_split_whose_parts_do_not_make_the_whole_is_found_out_at_the_end(proje
         _1_3_1=[[{"write": "more.txt"}]],
         _1_3_2=[[{"write": "less.txt"}]],
     )
-    told = spec.run()
-    assert told.code == 0, told
+    result = spec.run()
+    assert result.code == 0, result
     assert [one.sessions for one in state_of(project).tasks["1.3"].attempts] == [1, 1], "an agent does what is left"
     assert (project.root / "implement.md").read_text() == "Parse Failure\n"
 
@@ -473,8 +473,8 @@ def test_a_prerequisite_stands_before_its_task_and_a_follow_up_behind(project: "
         _1_3_1=[[{"write": "implement.md", "text": "other\n"}]],
         _1_3_2=[[]],
     )  # fmt: skip
-    told = spec.run()
-    assert told.code == 0, told
+    result = spec.run()
+    assert result.code == 0, result
     assert list(spec.ticks()) == ["1.3.1", "1.3", "1.3.2", "1.4"]
     assert all(spec.ticks().values())
     assert "- [x] 1.3.1 Before it\n" in spec.plan
@@ -516,8 +516,8 @@ def test_end_to_end_steps_share_what_they_start_until_it_was_cleaned_up(project:
         VE2=[[{"write": "e2e.txt", "text": "looked\n"}]],
         VE3=[[{"run": f"bash -c 'kill -0 $(cat {pid}) && touch {cleaned}'"}]],
     )
-    told = spec.run()
-    assert told.code == (0 if works else 3), told
+    result = spec.run()
+    assert result.code == (0 if works else 3), result
     assert cleaned.exists(), "the cleanup ran, and what VE1 started was still there"
     assert not running(int(pid.read_text())), "nothing is left after it"
     assert spec.ticks() == {"VE1": True, "VE2": works, "VE3": True}

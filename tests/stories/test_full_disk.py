@@ -63,16 +63,16 @@ def test_our_own_writes_may_fail_anywhere(cramped: Project, kilobytes: int) -> N
     cramped.plan(*((f"1.{number}", f"Make {number}", f"test -f {number}.txt") for number in (1, 2)))
     cramped.script(_1_1=[[{"write": "1.txt"}]], _1_2=[[{"write": "2.txt"}]])
     filler = leave_room(cramped, kilobytes)
-    told = cramped.run()
-    assert "Traceback" not in told.err, told
+    result = cramped.run()
+    assert "Traceback" not in result.err, result
     filler.unlink()
-    if told.code != 0:
-        assert told.code == 1, told
-        assert "No space left" in told.err or "disk is full" in told.err or "disk I/O error" in told.err, told
-        assert "Hint: Make room" in told.err, told
-        told = cramped.unstuck("resume") if "`unstuck resume`" in told.err else cramped.run()
-    assert told.code == 0, told
-    assert landed(cramped) == ["Make 1", "Make 2"], told
+    if result.code != 0:
+        assert result.code == 1, result
+        assert "No space left" in result.err or "disk is full" in result.err or "disk I/O error" in result.err, result
+        assert "Hint: Make room" in result.err, result
+        result = cramped.unstuck("resume") if "`unstuck resume`" in result.err else cramped.run()
+    assert result.code == 0, result
+    assert landed(cramped) == ["Make 1", "Make 2"], result
     assert cramped.git("fsck", "--no-dangling") == ""
 
 
@@ -88,16 +88,16 @@ def test_a_check_or_a_session_that_fills_the_disk_is_told_and_paid_for_once(
     cramped.plan(("1.1", "Make a", check), ("1.2", "Make b", "test -f b.txt"))
     cramped.script(_1_1=[[{"write": "a.txt"}, *steps]], _1_2=[[{"write": "b.txt"}]])
     filler = leave_room(cramped, 3000)
-    told = cramped.run()
-    assert told.code == 1, told
-    assert "Traceback" not in told.err, told
-    assert "disk is full" in told.err, told
-    assert "Hint: Make room" in told.err, told
-    assert "`unstuck resume`" in told.err, told
+    result = cramped.run()
+    assert result.code == 1, result
+    assert "Traceback" not in result.err, result
+    assert "disk is full" in result.err, result
+    assert "Hint: Make room" in result.err, result
+    assert "`unstuck resume`" in result.err, result
     filler.unlink()
-    told = cramped.unstuck("resume")
-    assert told.code == 0, told
-    assert landed(cramped) == ["Make a", "Make b"], told
+    result = cramped.unstuck("resume")
+    assert result.code == 0, result
+    assert landed(cramped) == ["Make a", "Make b"], result
     assert sessions(cramped) == 2
 
 
@@ -125,9 +125,9 @@ def test_a_command_without_a_run_names_itself_as_the_way_on(
         ("run", "tasks.md", "--agent", cramped.agent),
     )
     for command in commands:
-        told = cramped.ask(*command)
-        assert told.code == 1, (command, told)
-        assert "Traceback" not in told.err, (command, told)
-        assert "unstuck resume" not in told.err, (command, told)
-        assert f"`unstuck {command[0]}`" in told.err or "try again" in told.err, (command, told)
-        assert ("Make room" if fault == "full" else "writable") in told.err, (command, told)
+        result = cramped.ask(*command)
+        assert result.code == 1, (command, result)
+        assert "Traceback" not in result.err, (command, result)
+        assert "unstuck resume" not in result.err, (command, result)
+        assert f"`unstuck {command[0]}`" in result.err or "try again" in result.err, (command, result)
+        assert ("Make room" if fault == "full" else "writable") in result.err, (command, result)

@@ -174,6 +174,6 @@ DOUBTS = {
 @pytest.mark.parametrize("work", DOUBTS)
 def test_what_may_be_a_trick_is_asked_about_and_called_none(project: "Project", work: str) -> None:
     tried(project, PLAIN, PYTEST, {"app.py": DOUBTS[work]}, files="`app.py`")
-    told = project.ask("show", "1.1", "--json")
-    assert "inconclusive" in told.out, told
-    assert "tampered" not in told.out, told
+    result = project.ask("show", "1.1", "--json")
+    assert "inconclusive" in result.out, result
+    assert "tampered" not in result.out, result

@@ -39,15 +39,17 @@ def test_nothing_from_an_agent_a_plan_or_a_file_name_steers_a_terminal(project: 
     project.plan(("1.1", f"Make {TITLE} a", f"echo '{TITLE}'; exit 1"))
     steps = [{"print": HOSTILE}, {"error": HOSTILE}, {"write": name, "text": HOSTILE}]
     project.script(_1_1=[steps] * 6)
-    told = {"run": project.run()}
-    told |= {f"unstuck {' '.join(command)}": project.ask(*command) for command in COMMANDS}
+    result = {"run": project.run()}
+    result |= {f"unstuck {' '.join(command)}": project.ask(*command) for command in COMMANDS}
     offenders = [
         f"{command!r}: {found[0]!r} in {text[max(0, found.start() - 40) : found.end() + 40]!r}"
-        for command, answer in told.items()
+        for command, answer in result.items()
         for text in (answer.out, answer.err)
         if (found := STEERS.search(text))
     ]
-    traces = [command for command, answer in told.items() if "fault of ours" in answer.err or "Traceback" in answer.err]
+    traces = [
+        command for command, answer in result.items() if "fault of ours" in answer.err or "Traceback" in answer.err
+    ]
     # What an agent printed is kept as it was, and an index of Git is binary.
     raw = {".log", ".out", ".err", ".db", ".db-wal", ".db-shm", ".index"}
     for path, content in project.stored_bytes():

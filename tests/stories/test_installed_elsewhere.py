@@ -46,8 +46,8 @@ def test_work_is_judged_and_not_the_checkout_that_is_installed(project: "Project
     assert project.run("--max-attempts", "1").code == 0
     project.plan(("1.1", "Answer more", project.root.joinpath("tasks.md").read_text().split("`")[1]), name="more.md")
     project.script(_1_1=[[{"write": "src/pkg/__init__.py", "text": WRONG}]])
-    told = project.run("--max-attempts", "1", "--json", plan="more.md")
-    assert told.json["tasks"]["1.1"]["status"] == "stuck", told
+    result = project.run("--max-attempts", "1", "--json", plan="more.md")
+    assert result.json["tasks"]["1.1"]["status"] == "stuck", result
 
 
 @pytest.mark.parametrize(("text", "status"), [("from pkg._made import answer\n", "stuck"), (RIGHT, "complete")])
@@ -58,5 +58,5 @@ def test_what_an_agent_installs_from_its_slot_is_not_what_is_judged(
     install = f"sh -c 'echo $PWD/src > {packages}/__editable__.pkg-1.pth'"
     written = [{"write": "src/pkg/__init__.py", "text": text}, {"write": "src/pkg/_made.py", "text": RIGHT}]
     project.script(_1_1=[[*written, {"run": install}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = project.run("--max-attempts", "1", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result

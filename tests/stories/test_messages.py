@@ -20,7 +20,7 @@ from unstuck.model.config import AgentConfig
 
 if TYPE_CHECKING:
     from tests.fork_server import ForkServer
-    from tests.project import Project, Step, Told
+    from tests.project import CommandResult, Project, Step
 
 UNITTEST = "python3 -m unittest -q test_answer"
 TESTS = """import unittest
@@ -44,8 +44,8 @@ def test_three_attempts_are_told_by_their_three_errors_with_the_command_beside_t
     project.script(
         _1_1=[[says(number), {"print": f"APPROACH: {way}"}] for number, way in enumerate(("guess", "ask", "think"), 1)]
     )
-    told = project.run("--max-attempts", "3")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "3")
+    assert result.code == 3, result
     history = json.loads((project.home / "attempt_history.json").read_text())["subtasks"]["1.1"]["attempts"]
     errors = [attempt["error"] for attempt in history]
     for number, error in enumerate(errors, 1):
@@ -57,7 +57,7 @@ def test_three_attempts_are_told_by_their_three_errors_with_the_command_beside_t
     assert "Error: AssertionError: 2 != 42 (" in brief
     report = project.ask("report", "1.1").out
     assert "guess - AssertionError: 1 != 42 (" in report, report
-    assert "Last: The tests fail: AssertionError: 3 != 42 (" in told.out, told
+    assert "Last: The tests fail: AssertionError: 3 != 42 (" in result.out, result
 
 
 def test_an_agent_that_dies_or_gives_up_is_told_by_its_own_error_line(project: "Project") -> None:
@@ -66,9 +66,9 @@ def test_an_agent_that_dies_or_gives_up_is_told_by_its_own_error_line(project: "
     project.script(
         _1_1=[[{"error": "loading\nError: cannot open config.yml\nbye"}, {"exit": 3}]], _1_2=[[{"print": gave_up}]]
     )
-    told = project.run("--max-attempts", "1")
-    assert "Error: cannot open config.yml" in told.out, told
-    assert "the schema has no column b" in told.out, told
+    result = project.run("--max-attempts", "1")
+    assert "Error: cannot open config.yml" in result.out, result
+    assert "the schema has no column b" in result.out, result
     history = json.loads((project.home / "attempt_history.json").read_text())["subtasks"]
     assert history["1.1"]["attempts"][0]["error"] == "Error: cannot open config.yml"
     assert history["1.2"]["attempts"][0]["error"] == "the schema has no column b"
@@ -78,7 +78,9 @@ def test_an_agent_that_dies_or_gives_up_is_told_by_its_own_error_line(project: "
 
 
 @pytest.fixture(scope="module")
-def stuck(tmp_path_factory: pytest.TempPathFactory, fork_server: "ForkServer") -> Iterator[tuple["Project", "Told"]]:
+def stuck(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: "ForkServer"
+) -> Iterator[tuple["Project", "CommandResult"]]:
     """Run a plan of which one task lands with a file that its plan does not name, and one gets stuck. Look, do not touch."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -95,37 +97,37 @@ def stuck(tmp_path_factory: pytest.TempPathFactory, fork_server: "ForkServer") -
             {"cost": 0.25},
         ]
         made.script(_1_1=[landing], _1_2=[[{"write": "b.txt", "text": "wrong\n"}, {"cost": 0.5}]])
-        told = made.run("--max-attempts", "1", COLUMNS="80")
-        assert told.code == 3, told
-        yield made, told
+        result = made.run("--max-attempts", "1", COLUMNS="80")
+        assert result.code == 3, result
+        yield made, result
 
 
 def test_after_a_stuck_task_the_summary_says_where_the_rest_is_and_the_command_that_takes_it(
-    stuck: tuple["Project", "Told"],
+    stuck: tuple["Project", "CommandResult"],
 ) -> None:
-    project, told = stuck
+    project, result = stuck
     branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/unstuck")
-    assert f"1 landed task is on branch {branch}, not on main yet:" in told.out, told
-    assert f"take it as it is: git merge --ff-only {branch}" in told.out
-    assert "unstuck skip 1.2 && unstuck resume" in told.out
-    assert "scripted" in told.out
-    assert "2 files +3 -0" in told.out
-    assert "$0.25" in told.out
-    assert "Worth a look:" in told.out
-    assert "odd.txt" in told.out
+    assert f"1 landed task is on branch {branch}, not on main yet:" in result.out, result
+    assert f"take it as it is: git merge --ff-only {branch}" in result.out
+    assert "unstuck skip 1.2 && unstuck resume" in result.out
+    assert "scripted" in result.out
+    assert "2 files +3 -0" in result.out
+    assert "$0.25" in result.out
+    assert "Worth a look:" in result.out
+    assert "odd.txt" in result.out
 
 
 def test_no_line_of_a_summary_is_wider_than_the_terminal_and_titles_stay_readable(
-    stuck: tuple["Project", "Told"],
+    stuck: tuple["Project", "CommandResult"],
 ) -> None:
-    _, told = stuck
-    rows = told.out.split("What needs you")[0].splitlines()
-    assert any("Write the parser of all the formats that we know" in row for row in rows), told
+    _, result = stuck
+    rows = result.out.split("What needs you")[0].splitlines()
+    assert any("Write the parser of all the formats that we know" in row for row in rows), result
     assert [row for row in rows[:8] if len(row) > 80] == []
 
 
 def test_stories_and_reports_fit_a_narrow_terminal_and_break_no_word_and_no_command(
-    stuck: tuple["Project", "Told"], monkeypatch: pytest.MonkeyPatch
+    stuck: tuple["Project", "CommandResult"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, _ = stuck
     monkeypatch.setenv("COLUMNS", "64")
@@ -134,13 +136,13 @@ def test_stories_and_reports_fit_a_narrow_terminal_and_break_no_word_and_no_comm
         assert [line for line in wide if "unstuck " not in line and "/" not in line] == [], command
 
 
-def test_what_the_summary_tells_is_in_the_status_as_json_too(stuck: tuple["Project", "Told"]) -> None:
+def test_what_the_summary_tells_is_in_the_status_as_json_too(stuck: tuple["Project", "CommandResult"]) -> None:
     project, _ = stuck
-    told = project.ask("status", "--json").json
-    assert [one["type"] for one in told["commands"]][1] == "unstuck skip 1.2 && unstuck resume"
-    assert [one["tasks"] for one in told["questions"]] == [["1.2"]]
-    assert any("odd.txt" in line for line in told["cautions"])
-    assert told["cost_usd"] == 0.75
+    result = project.ask("status", "--json").json
+    assert [one["type"] for one in result["commands"]][1] == "unstuck skip 1.2 && unstuck resume"
+    assert [one["tasks"] for one in result["questions"]] == [["1.2"]]
+    assert any("odd.txt" in line for line in result["cautions"])
+    assert result["cost_usd"] == 0.75
 
 
 def test_an_attempt_that_changed_nothing_is_told_as_one_and_an_agent_by_the_end_of_its_path(project: "Project") -> None:
@@ -149,14 +151,14 @@ def test_an_attempt_that_changed_nothing_is_told_as_one_and_an_agent_by_the_end_
     agent.write_text("#!/bin/sh\necho UNSTUCK_DONE\n")
     agent.chmod(0o755)
     project.plan(("1.1", "Make a", "test -f a.txt"))
-    told = project.unstuck("run", "tasks.md", "--agent", f"{agent} --now", "--max-attempts", "1")
-    assert "…/weasel --now" in told.out, told
+    result = project.unstuck("run", "tasks.md", "--agent", f"{agent} --now", "--max-attempts", "1")
+    assert "…/weasel --now" in result.out, result
     empty = project.ask("diff", "1.1", "1")
     assert (empty.code, empty.out, empty.err) == (0, "", "Attempt 1 of task 1.1 changed nothing.\n"), empty
 
 
 def test_the_work_of_an_attempt_is_shown_by_one_command_whether_it_landed_or_not(
-    stuck: tuple["Project", "Told"],
+    stuck: tuple["Project", "CommandResult"],
 ) -> None:
     project, _ = stuck
     assert "+wrong" in project.ask("diff", "1.2").out
@@ -199,14 +201,14 @@ GENERIC = ("Can you put this machine in order?", "What should the next attempt d
 def test_many_tasks_that_miss_commands_ask_once_for_all_of_them(project: "Project") -> None:
     project.plan(*((f"1.{n}", f"Make {n}", f"nosuchtool{n} --version") for n in (1, 2, 3)))
     project.script(**{f"_1_{n}": [[{"write": f"{n}.txt"}]] for n in (1, 2, 3)})
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, result
     asked = "Please install nosuchtool1, nosuchtool2 and nosuchtool3, or say what to use instead."
-    assert told.out.count(asked) == 1, told
+    assert result.out.count(asked) == 1, result
     report = project.ask("report").out
     assert asked in report
     assert report.count("## Stuck Subtask") == 1
-    assert not [words for words in GENERIC if words in told.out + report]
+    assert not [words for words in GENERIC if words in result.out + report]
 
 
 def test_a_failing_assertion_is_the_question_and_the_report_names_what_was_touched_and_what_is_blocked(
@@ -215,14 +217,14 @@ def test_a_failing_assertion_is_the_question_and_the_report_names_what_was_touch
     project.file("test_answer.py", TESTS)
     project.plan(("1.1", "Answer", UNITTEST))
     project.script(_1_1=[[says(7)]])
-    told = project.run("--max-attempts", "1")
-    assert "One attempt ended with: AssertionError: 7 != 42 (" in told.out, told
+    result = project.run("--max-attempts", "1")
+    assert "One attempt ended with: AssertionError: 7 != 42 (" in result.out, result
     report = project.ask("report", "1.1").out
     assert "- answer.py (changed by the agent)" in report, report
     assert "### What It Blocks\n- nothing: all other tasks can go on" in report
     assert "None was made: " in report
     assert "::" not in report.split("### Files Involved")[1].split("###")[0], "a test is no file"
-    assert not [words for words in GENERIC if words in told.out + report]
+    assert not [words for words in GENERIC if words in result.out + report]
 
 
 def test_the_report_of_a_stuck_phase_names_the_phases_that_wait_for_it(project: "Project") -> None:
@@ -241,10 +243,10 @@ def test_an_agent_that_asks_is_not_tried_again_and_the_answer_reaches_the_same_s
         {"print": f"I looked around.\n{question}"},
     ]
     project.script(_1_1=[asking, [{"append": "a.txt", "text": "right\n"}]])
-    told = project.run()
-    assert told.code == 3, told
-    assert f"asks: {question}" in told.out, told
-    assert "1 attempt," in told.out
+    result = project.run()
+    assert result.code == 3, result
+    assert f"asks: {question}" in result.out, result
+    assert "1 attempt," in result.out
     answered = project.ask("answer", "1.1", "keep it")
     assert answered.code == 0, answered
     assert project.unstuck("resume").code == 0
@@ -263,11 +265,11 @@ def test_an_agent_that_says_and_does_nothing_is_told_so_and_what_waits_for_it_is
         f"# A plan\n\n- [ ] 1.1 Make a\n  - **Verify**: `{check}`\n"
         "- [ ] 1.2 Make b\n  - **Verify**: `test -f b`\n  - **Depends**: 1.1\n",
     )
-    told = project.unstuck("run", "tasks.md", "--agent", "true", "--max-attempts", "2")
-    assert "the agent ended with exit code 0, without a word" in told.err, told
-    assert "says it is done" not in told.err
-    assert "1.1: true said nothing, and changed nothing: a.py:3: not there, from" in told.out, told
-    assert "slots/w" not in told.out, "which of our folders a check ran in says nothing"
+    result = project.unstuck("run", "tasks.md", "--agent", "true", "--max-attempts", "2")
+    assert "the agent ended with exit code 0, without a word" in result.err, result
+    assert "says it is done" not in result.err
+    assert "1.1: true said nothing, and changed nothing: a.py:3: not there, from" in result.out, result
+    assert "slots/w" not in result.out, "which of our folders a check ran in says nothing"
     assert "It changed nothing at all." in (project.store / "briefs" / "1.1-2-1.md").read_text()
     assert "; nothing was changed" in project.ask("report", "1.1").out
     assert project.ask("show", "1.2").out.startswith("⊘ Task 1.2: Make b (blocked)\nIt waits for 1.1.")
@@ -293,11 +295,11 @@ def test_a_question_before_the_last_sentence_is_asked_and_one_that_the_agent_ans
 def test_an_exit_code_is_not_told_as_a_claim(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"print": "Looking around"}]], _1_2=[[{"print": "All done."}]])
-    told = project.run("--max-attempts", "1")
-    assert "1.1: the agent ended with exit code 0 (" in told.err, told
-    assert "1.2: the agent ended with exit code 0, says it is done" in told.err, told
-    assert "agent.json ended with exit code 0, and changed nothing: " in told.out, told
-    assert "agent.json says that it is done, and changed nothing: " in told.out, told
+    result = project.run("--max-attempts", "1")
+    assert "1.1: the agent ended with exit code 0 (" in result.err, result
+    assert "1.2: the agent ended with exit code 0, says it is done" in result.err, result
+    assert "agent.json ended with exit code 0, and changed nothing: " in result.out, result
+    assert "agent.json says that it is done, and changed nothing: " in result.out, result
 
 
 def test_the_question_after_a_crash_names_the_signal(project: "Project") -> None:
@@ -307,8 +309,8 @@ def test_the_question_after_a_crash_names_the_signal(project: "Project") -> None
         "#!/bin/sh\ngrep -q 'Make a' || { echo ok; exit; }\necho wrong > a.txt\necho starting\nkill -SEGV $$\n"
     )
     agent.chmod(0o755)
-    told = project.unstuck("run", "tasks.md", "--agent", str(agent), "--max-attempts", "3")
-    assert "3 attempts ended with: starting, signal 11. Does the agent work here" in told.out, told
+    result = project.unstuck("run", "tasks.md", "--agent", str(agent), "--max-attempts", "3")
+    assert "3 attempts ended with: starting, signal 11. Does the agent work here" in result.out, result
 
 
 def test_only_work_that_passed_is_said_to_have_been_right(project: "Project") -> None:
@@ -321,24 +323,26 @@ def test_only_work_that_passed_is_said_to_have_been_right(project: "Project") ->
         assert "accepted by a person (no), 1 check red; lands with " in where, where
         assert "interrupted" not in where
     assert "asked to accept 1.1 ('no'): done" in project.ask("log").out
-    told = project.unstuck("resume")
-    assert told.code == 0, told
-    assert "accepted by a person (no), 1 check red" in told.out, told
-    assert "its work was right" not in told.out, told
+    result = project.unstuck("resume")
+    assert result.code == 0, result
+    assert "accepted by a person (no), 1 check red" in result.out, result
+    assert "its work was right" not in result.out, result
 
 
 def test_an_attempt_that_adds_nothing_to_work_that_is_there_is_told_so(project: "Project") -> None:
     project.plan(("1.1", "Make a", "grep -q right PART.txt"))
     project.script(_1_1=[[{"write": "PART.txt", "text": "wrong\n"}], *[[{"print": "Done."}]] * 5])
-    told = project.run("--max-attempts", "6")
-    assert "Attempt 3 added nothing to what attempt 1 left, and neither did attempt 2." in told.err + told.out, told
+    result = project.run("--max-attempts", "6")
+    assert "Attempt 3 added nothing to what attempt 1 left, and neither did attempt 2." in result.err + result.out, (
+        result
+    )
 
 
 def test_where_nothing_was_done_and_a_check_is_red_there_is_no_work_to_accept(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"print": "Done."}]])
-    told = project.run("--max-attempts", "1")
-    for text in (told.out, project.ask("show", "1.1").out, project.ask("report", "1.1").out):
+    result = project.run("--max-attempts", "1")
+    for text in (result.out, project.ask("show", "1.1").out, project.ask("report", "1.1").out):
         assert "unstuck accept" not in text, text
     refused = project.ask("accept", "1.1", "--because", "no")
     assert (refused.code, "left nothing that could land; to go on without it: unstuck skip 1.1" in refused.err) == (
@@ -433,11 +437,11 @@ def test_a_session_that_goes_on_is_in_progress_and_no_failed_attempt(project: "P
 def test_waiting_says_for_whom_and_until_when_in_the_log_and_in_the_status(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"error": "API Error: 429 rate limit exceeded, try again in 5 hours"}, {"exit": 1}]])
-    told = project.run("--quota", "exit")
-    assert told.code == 75, told
+    result = project.run("--quota", "exit")
+    assert result.code == 75, result
     line = r"waits for scripted\S* until \d\d:\d\d"
     assert re.search(line + ", then goes on in the same session", project.ask("log").out), project.ask("log")
-    assert re.search(line + r" \(in 5 h\), then goes on in the same session", project.ask("status").out), told
+    assert re.search(line + r" \(in 5 h\), then goes on in the same session", project.ask("status").out), result
     row = project.ask("status", "--json").json["tasks"]["1.1"]
     assert row["waits_on"].startswith("scripted")
     assert row["wait_until"]
@@ -448,11 +452,11 @@ def test_checks_that_are_excused_or_say_nothing_are_not_counted_as_passing(proje
     project.file("lint.sh", "echo 'a.py:1:1: E501 Line too long'; exit 1\n")
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "1 of 2 checks pass, 1 is red and excused" in told.err
-    assert "2 of 2 checks pass" not in told.err
-    assert "Worth a look:\n  1.1: `sh lint.sh` is red, and excused: " in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "1 of 2 checks pass, 1 is red and excused" in result.err
+    assert "2 of 2 checks pass" not in result.err
+    assert "Worth a look:\n  1.1: `sh lint.sh` is red, and excused: " in result.out
 
 
 def test_the_user_s_wall_clock_and_gate_times_hold_in_every_profile(project: "Project") -> None:
@@ -461,9 +465,9 @@ def test_the_user_s_wall_clock_and_gate_times_hold_in_every_profile(project: "Pr
     )
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"print": "hm"}, {"hang": True}]], _1_2=[[{"write": "b.txt"}]])
-    told = project.run("--profile", "single-retry", "--max-attempts", "1", "--on-stuck", "skip")
-    assert "took too long and was ended" in told.err, told
-    assert "A check did not end within its time limit: `test ! -f b.txt || sleep 60`" in told.out, told
+    result = project.run("--profile", "single-retry", "--max-attempts", "1", "--on-stuck", "skip")
+    assert "took too long and was ended" in result.err, result
+    assert "A check did not end within its time limit: `test ! -f b.txt || sleep 60`" in result.out, result
 
 
 # --- logins, tools and boards -----------------------------------------------------------------------------
@@ -493,16 +497,16 @@ def test_a_missing_login_is_told_before_the_start_and_after_it_in_a_few_lines(pr
     }
     plays(project, refused, code=1)
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
-    told = project.unstuck("run", "tasks.md", "--agent", "mine")
+    result = project.unstuck("run", "tasks.md", "--agent", "mine")
     how = "mine login, or set NO_SUCH_KEY_OF_MINE"
-    assert f"mine shows no sign of a login. To log in: {how}" in told.err, told
-    needs = told.out.partition("What needs you:\n")[2].splitlines()
+    assert f"mine shows no sign of a login. To log in: {how}" in result.err, result
+    needs = result.out.partition("What needs you:\n")[2].splitlines()
     assert needs == [  # one fault, one question: 1.2 pays for no session of an agent that cannot work
         "  1.1: mine is not logged in. It said: Invalid API key · Please run /login",
         f"    To log in: {how}",
         "",
         "Then go on with: unstuck resume",
-    ], told
+    ], result
 
 
 def test_what_an_agent_was_not_allowed_is_named_and_its_tools_stand_in_its_story(project: "Project") -> None:
@@ -517,10 +521,10 @@ def test_what_an_agent_was_not_allowed_is_named_and_its_tools_stand_in_its_story
     denied = [{"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm -rf build"}}]
     plays(project, {"type": "assistant", "message": {"content": [call]}}, {**done, "permission_denials": denied})
     project.plan(("1.1", "Make a", "test -f a.txt"))
-    told = project.unstuck("run", "tasks.md", "--agent", "mine")
-    assert "The agent was not allowed Bash rm -rf build. How should it do without?" in told.out, told
-    assert "`[agents.mine] permission`" in told.out
-    assert "stuck, 1 attempt," in told.out, "it would be denied again, however often it tried"
+    result = project.unstuck("run", "tasks.md", "--agent", "mine")
+    assert "The agent was not allowed Bash rm -rf build. How should it do without?" in result.out, result
+    assert "`[agents.mine] permission`" in result.out
+    assert "stuck, 1 attempt," in result.out, "it would be denied again, however often it tried"
     story = project.ask("show", "1.1").out
     assert "tools:   Bash" in story, story
     assert "denied:  Bash rm -rf build" in story
@@ -551,9 +555,9 @@ def test_the_configuration_is_used_and_not_said_to_be_left_out(project: "Project
     project.script(_1_1=[[{"write": "a.txt"}]])
     project.file("unstuck.toml", "[limits]\nsilence = 20\n", commit=False)
     project.file("notes.txt", "mine\n", commit=False)
-    told = project.run()
-    assert "Uncommitted and not used by the run, which starts from HEAD: notes.txt" in told.err, told
-    assert "unstuck.toml" not in told.err
+    result = project.run()
+    assert "Uncommitted and not used by the run, which starts from HEAD: notes.txt" in result.err, result
+    assert "unstuck.toml" not in result.err
 
 
 def test_no_full_stop_becomes_a_part_of_a_command_that_doctor_names(project: "Project") -> None:
@@ -572,9 +576,9 @@ def test_a_task_that_is_opened_again_in_its_phase_file_is_not_called_ticked_by_h
     assert project.run("--max-attempts", "1").code == 3
     file = project.home / "phases" / "phase-1.1.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "status": "pending"}))
-    told = project.unstuck("resume")
-    assert "its status was set to pending by hand" in told.err, told
-    assert "Ticked in the plan by hand" not in told.err
+    result = project.unstuck("resume")
+    assert "its status was set to pending by hand" in result.err, result
+    assert "Ticked in the plan by hand" not in result.err
 
 
 def test_a_fix_that_was_skipped_is_not_said_to_have_recovered_anything(project: "Project") -> None:
@@ -584,7 +588,7 @@ def test_a_fix_that_was_skipped_is_not_said_to_have_recovered_anything(project: 
     assert project.run("--recovery-mode", "--max-attempts", "2").code == 3
     for task in ("1.1.1.1.1", "1.1.1.1", "1.1.1"):
         project.ask("skip", task)
-    told = project.unstuck("resume")
-    row = next(line for line in told.out.splitlines() if "✔ 1.1 " in line)
-    assert "recovered from" in row, told
+    result = project.unstuck("resume")
+    row = next(line for line in result.out.splitlines() if "✔ 1.1 " in line)
+    assert "recovered from" in row, result
     assert " by 1.1.1" not in row

@@ -44,10 +44,10 @@ def _leave_no_slots() -> Iterator[None]:
 def test_a_checkout_that_is_removed_meanwhile_ends_the_run_in_words(project: "Project") -> None:
     project.plan(A, B)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"rm -rf {project.root}"}]])
-    told = project.run()
-    assert told.code != 0, told
-    assert "the repository was moved or removed" in told.err, told
-    assert "Traceback" not in told.err, told
+    result = project.run()
+    assert result.code != 0, result
+    assert "the repository was moved or removed" in result.err, result
+    assert "Traceback" not in result.err, result
     assert not project.store.exists()
 
 
@@ -65,29 +65,29 @@ def test_prune_removes_the_slots_of_a_repository_that_is_long_gone_and_tells_of_
     month_ago = time.time() - 32 * 86400
     for path in (*old.rglob("*"), old):
         os.utime(path, (month_ago, month_ago))
-    told = project.ask("prune").out
-    assert f"Removed the slots in {old}/slots." in told
-    assert f"Kept the slots in {young}/slots: its checkout" in told
+    result = project.ask("prune").out
+    assert f"Removed the slots in {old}/slots." in result
+    assert f"Kept the slots in {young}/slots: its checkout" in result
     assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_a_run_whose_branch_was_deleted_or_moved_back_loses_nothing_that_landed(project: "Project") -> None:
     project.plan(A, ("1.2", "Make b", "test -f never"), ("1.3", "Make c", "test -f c.txt"))
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]], _1_3=[[{"write": "c.txt"}]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, result
     branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/unstuck")
     tip, base = project.git("rev-parse", branch), project.git("rev-parse", "main")
     project.git("branch", "-f", branch, base)
     assert project.ask("skip", "1.2").code == 0
-    told = project.unstuck("resume")
-    assert told.code == 1, told
-    assert f"git branch -f {branch} {tip}" in told.err, told
+    result = project.unstuck("resume")
+    assert result.code == 1, result
+    assert f"git branch -f {branch} {tip}" in result.err, result
     assert project.git("rev-parse", "main") == base
     project.git("branch", "-D", branch)
-    told = project.unstuck("resume")
-    assert told.code == 0, told
-    assert f"was gone: it stands again where work last landed, at {tip[:12]}" in told.err
+    result = project.unstuck("resume")
+    assert result.code == 0, result
+    assert f"was gone: it stands again where work last landed, at {tip[:12]}" in result.err
     assert (project.root / "a.txt").exists()
     assert (project.root / "c.txt").exists()
 
@@ -100,9 +100,9 @@ def test_what_is_asked_of_a_suspended_supervisor_is_refused_at_once_and_of_a_dea
     running = project.start("run", "tasks.md", "--agent", project.agent, "--quiet", "--parallel", "1")
     wait_until(mark.exists, "the session")
     running.send_signal(signal.SIGSTOP)
-    told = project.unstuck("skip", "1.2")
-    assert told.code == 69, told
-    assert f"kill -CONT {running.pid}" in told.err, told
+    result = project.unstuck("skip", "1.2")
+    assert result.code == 69, result
+    assert f"kill -CONT {running.pid}" in result.err, result
     asked = project.start("skip", "1.2")
     wait_until(lambda: any((project.store / "asking").iterdir()), "the request")
     running.kill()
@@ -111,6 +111,6 @@ def test_what_is_asked_of_a_suspended_supervisor_is_refused_at_once_and_of_a_dea
     assert "is skipped" in out
     running.communicate(timeout=60)
     go.touch()
-    told = project.unstuck("resume")
-    assert told.code == 0, told
+    result = project.unstuck("resume")
+    assert result.code == 0, result
     assert project.status() == {"1.1": "complete", "1.2": "skipped"}

@@ -10,7 +10,7 @@ import pytest
 from tests.stories.superplans import PLAN, all_right, run, superplan, write
 
 if TYPE_CHECKING:
-    from tests.project import Project, Told
+    from tests.project import CommandResult, Project
 
 WRONG = write("2a", "wrong\n")
 UNTIL_2A_FAILED, UNTIL_2C_LANDED = (
@@ -73,13 +73,13 @@ def attempts(project: "Project") -> list[str]:
 
 
 @pytest.fixture
-def halted(project: "Project") -> tuple["Project", "Told"]:
+def halted(project: "Project") -> tuple["Project", "CommandResult"]:
     """Run a plan whose phase 2A fails twice while 2B is still at work."""
     superplan(project)
     project.script(**all_right(_2a=[[WRONG]], _2b=[[UNTIL_2A_FAILED, write("2b")]]))
-    told = run(project)
-    assert told.code == 3, told
-    return project, told
+    result = run(project)
+    assert result.code == 3, result
+    return project, result
 
 
 # --- one retry, after the siblings ---------------------------------------------------------------------
@@ -88,23 +88,23 @@ def halted(project: "Project") -> tuple["Project", "Told"]:
 def test_a_failed_phase_waits_for_its_siblings_and_is_then_tried_once_more(project: "Project") -> None:
     superplan(project)
     project.script(**all_right(_2a=[[UNTIL_2C_LANDED, WRONG], [write("2a")]], _2b=[[UNTIL_2A_FAILED, write("2b")]]))
-    told = run(project)
-    assert told.code == 0, told
+    result = run(project)
+    assert result.code == 0, result
     assert attempts(project)[-2:] == ["2a #2", "3 #1"]
     assert phase(project, "2a")["error"] == {
         "attempt_1": {"type": "test_failure", "message": "3 tests failing"},
         "resolved_on_retry": True,
     }
     assert (phase(project, "2a")["status"], phase(project, "2a")["attempt"]) == ("complete", 2)
-    assert PARTIAL_FAILURE in told.err
-    assert AFTER_SIBLINGS in told.err
+    assert PARTIAL_FAILURE in result.err
+    assert AFTER_SIBLINGS in result.err
     assert (
         "PHASE FAILURE - Initiating Retry\n================================\n\nPhase: 2A (Part 2A)\nAttempt: 1 of 2\n\n"
-        "Failure details:\n  Type: test_failure\n  Message: 3 tests failing in tests/2a_test.py\n" in told.err
+        "Failure details:\n  Type: test_failure\n  Message: 3 tests failing in tests/2a_test.py\n" in result.err
     )
 
 
-def test_the_retry_is_told_what_failed_and_how_to_go_about_it(halted: tuple["Project", "Told"]) -> None:
+def test_the_retry_is_told_what_failed_and_how_to_go_about_it(halted: tuple["Project", "CommandResult"]) -> None:
     brief = (halted[0].home / "briefs" / "2a-2-1.md").read_text()
     assert (
         "Fix the failing tests. The errors are in tests/2a_test.py.\nCommon issues: incorrect assertions, missing mocks"
@@ -113,8 +113,10 @@ def test_the_retry_is_told_what_failed_and_how_to_go_about_it(halted: tuple["Pro
     assert "validateToken returns null" in brief
 
 
-def test_a_second_failure_halts_after_the_batch_with_everything_preserved(halted: tuple["Project", "Told"]) -> None:
-    project, told = halted
+def test_a_second_failure_halts_after_the_batch_with_everything_preserved(
+    halted: tuple["Project", "CommandResult"],
+) -> None:
+    project, result = halted
     assert phase(project, "2a")["error"] == {
         "attempt_1": {"type": "test_failure", "message": "3 tests failing"},
         "attempt_2": {"type": "test_failure", "message": "3 tests still failing"},
@@ -139,9 +141,9 @@ def test_a_second_failure_halts_after_the_batch_with_everything_preserved(halted
         "1. Fix the failing tests in tests/2a_test.py",
         f"2. Run: unstuck run {PLAN} --commit auto --resume",
     ):
-        assert text in told.out, text
-    assert not set("║╔─") & set(told.out), "without a terminal there are no boxes"
-    assert "User action:\n- Review test failures manually\n- Check if tests are flaky" in told.err
+        assert text in result.out, text
+    assert not set("║╔─") & set(result.out), "without a terminal there are no boxes"
+    assert "User action:\n- Review test failures manually\n- Check if tests are flaky" in result.err
     log = (project.home / "logs" / "execution.log").read_text()
     assert "6. Preserve state for resume" in log
 
@@ -149,16 +151,16 @@ def test_a_second_failure_halts_after_the_batch_with_everything_preserved(halted
 def test_several_failed_siblings_are_each_tried_once_more_and_then_the_run_halts(project: "Project") -> None:
     superplan(project)
     project.script(**all_right(_2a=[[WRONG], [write("2a")]], _2b=[[write("2b", "wrong\n")]]))
-    told = run(project, "--parallel", "1")
-    assert told.code == 3, told
+    result = run(project, "--parallel", "1")
+    assert result.code == 3, result
     assert sorted(attempts(project)[-2:]) == ["2a #2", "2b #2"], "both retries come after all first tries"
     assert (
         "Results:\n  Phase 2A: failed\n  Phase 2B: failed\n  Phase 2C: complete\n\nMultiple phases failed. Retrying each:\n\n"
-        "Retry 1: Phase 2A (parallel with 2B retry)\nRetry 2: Phase 2B (parallel with 2A retry)\n" in told.err
+        "Retry 1: Phase 2A (parallel with 2B retry)\nRetry 2: Phase 2B (parallel with 2A retry)\n" in result.err
     )
     assert (
         "Retry results:\n  Phase 2A: complete (retry succeeded)\n  Phase 2B: failed (retry failed)\n\n"
-        "Phase 2B failed after retry.\nUNSTUCK HALTED" in told.err
+        "Phase 2B failed after retry.\nUNSTUCK HALTED" in result.err
     )
     assert landed(project) == ["1", "2a", "2c"]
 
@@ -166,15 +168,15 @@ def test_several_failed_siblings_are_each_tried_once_more_and_then_the_run_halts
 def test_where_all_siblings_fail_each_is_tried_once_more_and_nothing_that_landed_is_lost(project: "Project") -> None:
     superplan(project)
     project.script(**all_right(**{f"_{name}": [[write(name, "wrong\n")]] for name in ("2a", "2b", "2c")}))
-    told = run(project)
-    assert told.code == 3, told
+    result = run(project)
+    assert result.code == 3, result
     assert sorted(attempts(project)[-3:]) == ["2a #2", "2b #2", "2c #2"]
     assert (
         "Retry 3: Phase 2C (parallel with 2A, 2B retry)\n\n[Retries run in parallel since they're independent]"
-        in told.err
+        in result.err
     )
-    assert "Reason: Phase 2A failed after retry; Phase 2B failed after retry; Phase 2C failed after retry" in told.out
-    assert "Phase 3: Part 3 ... blocked\n  Blocked by: 2A, 2B, 2C" in told.out
+    assert "Reason: Phase 2A failed after retry; Phase 2B failed after retry; Phase 2C failed after retry" in result.out
+    assert "Phase 3: Part 3 ... blocked\n  Blocked by: 2A, 2B, 2C" in result.out
     assert landed(project) == ["1"]
 
 
@@ -234,8 +236,8 @@ def test_each_type_of_failure_has_its_guidance_and_its_facts(
     superplan(project, [("1", "-", "-", "test -f 1.txt")], tools=f"| {tool} | bash gate.sh |\n")
     project.file("gate.sh", f"if grep -qs bad 1.txt; then echo {shlex.quote(output)}; exit 1; fi\n")
     project.script(_1=[first, [write("1")]])
-    told = run(project, "--profile", "quick" if kind == "timeout" else "single-retry")
-    assert told.code == 0, told
+    result = run(project, "--profile", "quick" if kind == "timeout" else "single-retry")
+    assert result.code == 0, result
     brief = (project.home / "briefs" / "1-2-1.md").read_text()
     assert guidance in brief
     assert f"Type: {kind}" in brief
@@ -249,8 +251,8 @@ def test_each_type_of_failure_has_its_guidance_and_its_facts(
 def test_the_checks_decide_where_the_agent_reports_a_failure_and_the_work_is_right(project: "Project") -> None:
     superplan(project, [("1", "-", "-", "test -f 1.txt")])
     project.script(_1=[[write("1"), {"print": json.dumps(RESULT | {"status": "failed", "error": {"message": "?"}})}]])
-    told = run(project)
-    assert told.code == 0, told
+    result = run(project)
+    assert result.code == 0, result
     verification = phase(project, "1")["verification"]
     assert (verification["subagent_claimed"], verification["fresh_verification"]) == ("failed", "passed")
 
@@ -258,9 +260,9 @@ def test_the_checks_decide_where_the_agent_reports_a_failure_and_the_work_is_rig
 def test_what_nothing_checks_is_asked_about_and_not_tried_again(project: "Project") -> None:
     superplan(project, [("1", "-", "-", "")])
     project.script(_1=[[write("1")]])
-    told = run(project)
-    assert (told.code, attempts(project)) == (3, ["1 #1"]), told
-    assert "1. Look at the work, then take it: unstuck accept 1 --because TEXT" in told.out
+    result = run(project)
+    assert (result.code, attempts(project)) == (3, ["1 #1"]), result
+    assert "1. Look at the work, then take it: unstuck accept 1 --because TEXT" in result.out
 
 
 # --- what is not retried -------------------------------------------------------------------------------
@@ -270,15 +272,15 @@ def test_a_missing_dependency_halts_at_once_and_names_the_package(project: "Proj
     superplan(project, tools="| Type Checker | bash types.sh |\n")
     project.file("types.sh", "echo \"error TS2688: Cannot find type definition file for 'jest'.\"\nexit 2\n")
     project.script(**all_right())
-    told = run(project)
-    assert told.code == 3, told
+    result = run(project)
+    assert result.code == 3, result
     assert attempts(project) == ["1 #1"]
     assert (
         "ERROR: dependency_missing (NON-RETRYABLE)\n=========================================\n\n"
         "Required dependency not installed:\n  Package: @types/jest\n  Required by: Type checking (`bash types.sh`)\n\n"
         "UNSTUCK CANNOT PROCEED\n\nResolution:\n  Install missing dependency: npm install -D @types/jest\n"
         f"  Then resume: unstuck run {PLAN} --commit auto --resume\n\n[HALTED - Manual intervention required]"
-        in told.err
+        in result.err
     )
     assert json.loads((project.home / "config.json").read_text())["commands"]["typecheck"] == "bash types.sh"
 
@@ -286,11 +288,11 @@ def test_a_missing_dependency_halts_at_once_and_names_the_package(project: "Proj
 def test_a_gate_that_the_plan_names_must_be_there_and_one_that_it_does_not_name_is_none(project: "Project") -> None:
     superplan(project, [("1", "-", "-", "test -f 1.txt")], tools="| Linter | nosuchlinter . |\n| Formatter | - |\n")
     project.script(_1=[[write("1")]])
-    told = run(project)
-    assert (told.code, attempts(project)) == (3, ["1 #1"]), told
-    assert "  Package: nosuchlinter\n  Required by: Linting (`nosuchlinter .`)\n" in told.err
-    assert "1. Install what is missing: nosuchlinter\n" in told.out
-    assert "unstuck accept" not in told.out, "nobody has worked yet"
+    result = run(project)
+    assert (result.code, attempts(project)) == (3, ["1 #1"]), result
+    assert "  Package: nosuchlinter\n  Required by: Linting (`nosuchlinter .`)\n" in result.err
+    assert "1. Install what is missing: nosuchlinter\n" in result.out
+    assert "unstuck accept" not in result.out, "nobody has worked yet"
     assert json.loads((project.home / "config.json").read_text())["commands"]["format"] is None
 
 
@@ -311,13 +313,13 @@ def conflicting(project: "Project") -> None:
 
 def test_a_conflict_is_told_with_the_lines_of_both_phases_and_halts(project: "Project") -> None:
     conflicting(project)
-    told = run(project)
-    assert told.code == 3, told
+    result = run(project)
+    assert result.code == 3, result
     assert (
         "ERROR: file_conflict (NON-RETRYABLE)\n====================================\n\nParallel phases modified the same file:\n"
         "  File: shared.txt\n  Phase 2A modified lines 10-25\n  Phase 2B modified lines 15-30\n\nUNSTUCK CANNOT PROCEED\n\n"
         "Resolution options:\n1. Manually merge the changes\n2. Modify plan to make these phases sequential\n"
-        "3. Split the shared file to avoid conflicts\n\n[HALTED - Parallel conflict]" in told.err
+        "3. Split the shared file to avoid conflicts\n\n[HALTED - Parallel conflict]" in result.err
     )
     assert attempts(project).count("2b #2") == 0
     assert phase(project, "2b")["attempts"][0]["type"] == "file_conflict"
@@ -325,8 +327,8 @@ def test_a_conflict_is_told_with_the_lines_of_both_phases_and_halts(project: "Pr
 
 def test_by_default_the_later_phase_is_done_again_on_top_of_the_earlier(project: "Project") -> None:
     conflicting(project)
-    told = run(project, "--profile", "adaptive")
-    assert told.code == 0, told
+    result = run(project, "--profile", "adaptive")
+    assert result.code == 0, result
     assert project.git("show", "main:shared.txt").splitlines()[14] == "line 15 A B"
     assert "Other work landed first" in (project.home / "briefs" / "2b-2-1.md").read_text()
 
@@ -344,8 +346,8 @@ def test_green_alone_and_red_together_is_found_and_both_are_named(project: "Proj
         "run": "bash -c 'until [ $(grep -c \"acted 2[ab]: landed\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log) = 2 ]; do sleep 0.05; done'"
     }
     project.script(_2a=[[write("2a")]], _2b=[[write("2b")]], _2c=[[first, write("2c")], [write("2c", "fitting\n")]])
-    told = run(project)
-    assert told.code == 0, told
+    result = run(project)
+    assert result.code == 0, result
     failed = phase(project, "2c")["attempts"][0]["message"]
     assert failed.startswith("Green alone, red together with 2a: the tests fail: "), failed
     assert ", from `bash both.sh`" in failed
@@ -359,8 +361,8 @@ def test_a_phase_that_breaks_an_earlier_ones_own_check_does_not_land(project: "P
         "run": "bash -c 'until grep -q \"acted 2a: landed\" ${UNSTUCK_BRIEF%/*}/../logs/execution.log; do sleep 0.05; done'"
     }
     project.script(_2a=[[write("2a")]], _2b=[[wait, write("2b"), write("x", "broken\n")], [{"delete": "x.txt"}]])
-    told = run(project)
-    assert told.code == 0, told
+    result = run(project)
+    assert result.code == 0, result
     assert "red together with 2a" in phase(project, "2b")["attempts"][0]["message"]
     assert "x.txt" not in project.git("ls-tree", "--name-only", "main")
 
@@ -368,9 +370,9 @@ def test_a_phase_that_breaks_an_earlier_ones_own_check_does_not_land(project: "P
 # --- resuming ------------------------------------------------------------------------------------------
 
 
-def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Project", "Told"]) -> None:
-    project, told = halted
-    command = re.search(r"Run: unstuck (.*)", told.out)
+def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Project", "CommandResult"]) -> None:
+    project, result = halted
+    command = re.search(r"Run: unstuck (.*)", result.out)
     assert command is not None
     project.file("fix.txt", "a person was here\n")
     project.script(**all_right(_2a=[[], [], [{"run": "cp fix.txt seen.txt"}, write("2a")]]))
@@ -387,18 +389,19 @@ def test_the_printed_command_resumes_after_an_external_fix(halted: tuple["Projec
     assert "| 2A | Part 2A | 1 | 2B, 2C | 3 | ✅ |" in (project.root / PLAN).read_text()
 
 
-def test_a_fresh_start_keeps_commits_and_says_so(halted: tuple["Project", "Told"]) -> None:
+def test_a_fresh_start_keeps_commits_and_says_so(halted: tuple["Project", "CommandResult"]) -> None:
     project, _ = halted
     commit = phase(project, "1")["commit"]["commit_sha"]
     assert "| 1 | Part 1 | - | - | 3 | ✅ |" in (project.root / PLAN).read_text()
     project.script(**all_right())
-    told = run(project, "--fresh")
-    assert told.code == 0, told
+    result = run(project, "--fresh")
+    assert result.code == 0, result
     assert (
         f"FRESH START\n===========\n\nUser command: unstuck run {PLAN} --commit auto --fresh\n\nBehavior:\n"
-        "1. Move the old state to .unstuck/old/\n2. Create fresh state files\n3. Start from the first phase" in told.err
+        "1. Move the old state to .unstuck/old/\n2. Create fresh state files\n3. Start from the first phase"
+        in result.err
     )
-    assert "Warning: Does not undo previous commits. Use git reset if needed." in told.err
+    assert "Warning: Does not undo previous commits. Use git reset if needed." in result.err
     assert attempts(project)[-5] == "1 #1", "what was ticked and is not on the branch is done again"
     assert (project.root / "1.txt").exists()
     assert project.git("cat-file", "-t", commit) == "commit"
@@ -413,8 +416,8 @@ def test_a_fresh_start_leaves_alone_what_is_on_the_branch_already(project: "Proj
     if mode == "message-only":
         project.file("mine.txt", "so that the commits are picked, not taken over\n")
         subprocess.run(["sh", str(project.home / "commits.sh")], cwd=project.root, check=True, capture_output=True)
-    told = run(project, "--fresh")
-    assert (told.code, "Nothing is left to do" in told.out) == (0, True), told
+    result = run(project, "--fresh")
+    assert (result.code, "Nothing is left to do" in result.out) == (0, True), result
 
 
 def test_editing_state_files_by_hand_runs_those_phases_again(project: "Project") -> None:
@@ -424,21 +427,21 @@ def test_editing_state_files_by_hand_runs_those_phases_again(project: "Project")
     file = project.home / "phases" / "phase-2c.json"
     file.write_text(file.read_text().replace('"complete"', '"pending"'))
     (project.home / "phases" / "phase-3.json").unlink()
-    told = project.ask("resume")
-    assert told.code == 0, told
+    result = project.ask("resume")
+    assert result.code == 0, result
     assert attempts(project)[-2:] == ["2c #2", "3 #2"]
 
 
 def test_a_phase_that_a_person_did_and_set_to_complete_is_settled_and_the_rest_goes_on(
-    halted: tuple["Project", "Told"],
+    halted: tuple["Project", "CommandResult"],
 ) -> None:
     project, _ = halted
     project.file("2a.txt", "right, by hand\n")
     file = project.home / "phases" / "phase-2a.json"
     file.write_text(file.read_text().replace('"failed"', '"complete"', 1))
-    told = project.ask("resume")
-    assert told.code == 0, told
-    assert "its status was set to complete by hand" in told.err
+    result = project.ask("resume")
+    assert result.code == 0, result
+    assert "its status was set to complete by hand" in result.err
     assert (project.status()["2a"], attempts(project)[-1]) == ("skipped", "3 #1")
     assert (project.root / "2a.txt").read_text() == "right, by hand\n"
 
@@ -447,8 +450,8 @@ def test_from_runs_a_phase_and_all_that_follow_it_again(project: "Project") -> N
     superplan(project)
     project.script(**all_right())
     assert run(project).code == 0
-    told = run(project, "--from", "2C")
-    assert told.code == 0, told
+    result = run(project, "--from", "2C")
+    assert result.code == 0, result
     assert attempts(project)[-2:] == ["2c #2", "3 #2"]
     refused = run(project, "--from", "9")
     assert (refused.code, "There is no task 9" in refused.err) == (64, True)
@@ -457,8 +460,8 @@ def test_from_runs_a_phase_and_all_that_follow_it_again(project: "Project") -> N
 def test_from_in_a_new_run_settles_what_comes_before(project: "Project") -> None:
     superplan(project)
     project.script(**all_right())
-    told = run(project, "--from", "3")
-    assert told.code == 0, told
+    result = run(project, "--from", "3")
+    assert result.code == 0, result
     assert project.status() == {"1": "skipped", "2a": "skipped", "2b": "skipped", "2c": "skipped", "3": "complete"}
 
 
@@ -472,15 +475,15 @@ def test_a_phase_is_reset_by_the_name_that_the_plan_gives_it(project: "Project")
     assert "Task 2a" in project.ask("show", "Phase 2A").out
 
 
-def test_a_changed_phase_asks_and_unchanged_ones_stay_complete(halted: tuple["Project", "Told"]) -> None:
+def test_a_changed_phase_asks_and_unchanged_ones_stay_complete(halted: tuple["Project", "CommandResult"]) -> None:
     project, _ = halted
     plan = project.root / PLAN
     plan.write_text(plan.read_text().replace("Write part 2B", "Write part 2B anew"))
     project.script(**all_right())
     refused = project.ask("resume")
     assert (refused.code, "changed: 2b" in refused.err) == (64, True), refused
-    told = run(project, "--accept-plan-change")
-    assert told.code == 0, told
+    result = run(project, "--accept-plan-change")
+    assert result.code == 0, result
     assert "2c #2" not in attempts(project)
     assert "2b #2" in attempts(project)
 
@@ -489,10 +492,10 @@ def test_a_plan_that_changes_while_its_run_works_is_told_with_the_way_to_take_it
     superplan(project, [("1", "-", "-", "test -f 1.txt")])
     person = {"run": f"sed -i 's/Write part 1/Write part one/' {project.root / PLAN}"}
     project.script(_1=[[person, write("1")], [write("1", "by the new text\n")]])
-    told = run(project)
-    assert told.code == 0, told
-    way = re.search(r"The plan changed while the run worked \(changed: 1\).*: unstuck (.*) && unstuck (.*)", told.err)
-    assert way is not None, told
+    result = run(project)
+    assert result.code == 0, result
+    way = re.search(r"The plan changed while the run worked \(changed: 1\).*: unstuck (.*) && unstuck (.*)", result.err)
+    assert way is not None, result
     for command in way.groups():
         assert project.ask(*shlex.split(command)).code == 0
     assert (project.root / "1.txt").read_text() == "by the new text\n"
@@ -510,9 +513,9 @@ def test_a_run_goes_on_though_its_plan_is_damaged_or_deleted_meanwhile_and_says_
 ) -> None:
     project.file(plan, text)
     project.script(_1=[[{"run": f"{damage} {project.root / plan}"}, write("1")]])
-    told = project.ask("run", plan, "--agent", project.agent)
-    assert told.code == 0, told
-    assert "The plan can no longer be read" in told.err
+    result = project.ask("run", plan, "--agent", project.agent)
+    assert result.code == 0, result
+    assert "The plan can no longer be read" in result.err
     assert project.git("show", f"HEAD:{plan}") == text.strip()
 
 
@@ -533,11 +536,11 @@ def test_what_a_predecessor_completed_stays_complete_if_its_commit_is_here(proje
         state = {"phase_id": name, "phase_name": f"Part {name}", "status": "failed", "attempt": 2, "error": error}
         project.file(f".autobuild/phases/phase-{name}.json", json.dumps(state), commit=False)
     project.file(".autobuild/config.json", json.dumps({"plan_path": PLAN}), commit=False)
-    told = run(project)
-    assert told.code == 0, told
+    result = run(project)
+    assert result.code == 0, result
     assert sorted(attempts(project)) == ["2b #1", "2c #1", "3 #1"]
-    assert "Adopted from .autobuild/: complete before this run, with a commit on your branch: 1, 2A." in told.err
-    assert "says that phase 2B is complete, but its commit is not on your branch" in told.err
+    assert "Adopted from .autobuild/: complete before this run, with a commit on your branch: 1, 2A." in result.err
+    assert "says that phase 2B is complete, but its commit is not on your branch" in result.err
     assert "  Error: test_failure: 3 tests still failing\n" in (project.home / "briefs" / "2c-1-1.md").read_text()
     assert "  Error: 2 tests failing\n" in (project.home / "briefs" / "3-1-1.md").read_text()
 
@@ -550,8 +553,8 @@ def test_message_only_leaves_a_script_that_makes_the_commits(project: "Project")
     odd = {"write": "odd\ntouch pwned\n$(touch pwned)", "text": "a name that is no command\n"}
     project.script(**all_right(_2a=[[write("2a"), odd]]))
     before = project.git("rev-parse", "main")
-    told = run(project, "--commit", "message-only")
-    assert told.code == 0, told
+    result = run(project, "--commit", "message-only")
+    assert result.code == 0, result
     assert project.git("rev-parse", "main") == before
     script = (project.home / "commits.sh").read_text()
     assert "# feat(part-2a): write part 2A" in script
@@ -597,26 +600,26 @@ def test_each_phase_lands_as_a_conventional_commit_with_its_files_on_record(proj
 def test_concerns_are_told_and_do_not_stop_a_run(project: "Project") -> None:
     superplan(project, [("1", "-", "-", "test -f 1.txt")], extra="\n#### More\n- [ ] Handle errors etc.\n")
     project.script(_1=[[write("1")]])
-    told = run(project)
-    assert told.code == 0, told
-    assert "Worth a look" in told.err
-    assert "is ambiguous" in told.err
+    result = run(project)
+    assert result.code == 0, result
+    assert "Worth a look" in result.err
+    assert "is ambiguous" in result.err
 
 
 def test_a_circle_stops_everything_before_it_starts(project: "Project") -> None:
     superplan(project, [("2A", "3", "-", ""), ("3", "2A", "-", ""), ("4", "9", "-", "")])
-    told = run(project)
-    assert told.code == 64, told
+    result = run(project)
+    assert result.code == 64, result
     assert (
         "ERROR: circular_dependency (NON-RETRYABLE)\n==========================================\n\n"
         "Plan contains circular phase dependencies:\n  Phase 2A depends on Phase 3\n  Phase 3 depends on Phase 2A\n\n"
         'UNSTUCK CANNOT PROCEED\n\nResolution:\n  Fix the plan\'s "Depends On" column to remove the cycle.\n'
-        "  Ensure dependencies form a directed acyclic graph (DAG).\n\n[HALTED - Invalid plan]" in told.err
+        "  Ensure dependencies form a directed acyclic graph (DAG).\n\n[HALTED - Invalid plan]" in result.err
     )
     assert (
         "ERROR: plan_invalid (NON-RETRYABLE)\n===================================\n\nPlan format is incorrect:\n"
         "  Line 26: Phase 4 depends on an unknown phase '9'. Correct the id, or add the phase.\n\nUNSTUCK CANNOT PROCEED\n"
-        in told.err
+        in result.err
     )
     assert not (project.store / "journal.db").exists()
 

@@ -73,9 +73,9 @@ def test_a_persons_own_edits_of_the_plan_stay_theirs_and_only_our_marks_are_comm
     if when == "staged":
         project.git("add", name)
     project.script(**script)
-    told = project.run(plan=name)
-    assert told.code == 0, told
-    assert project.commits()[0] == "Tick the plan", told
+    result = project.run(plan=name)
+    assert result.code == 0, result
+    assert project.commits()[0] == "Tick the plan", result
     committed, working = project.git("show", f"HEAD:{name}"), plan.read_text().rstrip("\n")
     assert committed == working.replace(new, old), "HEAD's text has our marks and nothing of theirs"
     assert working != text.replace(old, new).rstrip("\n"), "the file that lies there has the marks as well"
@@ -93,8 +93,8 @@ def test_tasks_that_we_wrote_are_committed_without_a_persons_edits(project: "Pro
     project.script(
         _1_1=[[{"print": failed}], [MAKE_A]], _1_1_1=[[{"run": edit}, MAKE_A]], _1_2=[[MAKE_B, asking("ADD_FOLLOWUP")]], _1_2_1=[[]]
     )  # fmt: skip
-    told = project.run("--recovery-mode", plan="specs/demo")
-    assert told.code == 0, told
+    result = project.run("--recovery-mode", plan="specs/demo")
+    assert result.code == 0, result
     for name in ("tasks.md", ".progress.md"):
         working = plan.with_name(name).read_text()
         assert working.startswith("# My p")
@@ -113,8 +113,8 @@ def test_a_task_that_was_never_committed_or_is_another_there_is_ticked_only_wher
     plan = project.file("tasks.md", TASKS_MD.replace("1.1 Make a", "1.1 Drop everything").partition("- [ ] 1.2")[0])
     plan.write_text(TASKS_MD)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert "Tick the plan" not in project.commits()
     assert plan.read_text() == TASKS_MD.replace("[ ]", "[x]")
 
@@ -123,8 +123,8 @@ def test_a_plan_that_git_does_not_track_or_that_is_only_staged_stays_so(project:
     plan = project.file("tasks.md", TASKS_MD, commit=False)
     project.git("add", "-N", "tasks.md")
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.commits()[0] == "Make b"
     assert project.git("status", "--porcelain", "tasks.md").split() == ["A", "tasks.md"]
     assert plan.read_text() == TASKS_MD.replace("[ ]", "[x]")
@@ -142,9 +142,9 @@ def test_where_the_plan_cannot_be_committed_the_work_is_done_and_the_reason_told
     plan = project.file("tasks.md", TASKS_MD)
     act = act.format(root=project.root)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": act}]])
-    told = project.run()
-    assert told.code == 0, told
-    assert reason in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert reason in result.out
     assert "Tick the plan" not in project.commits()
     assert plan.read_text() == TASKS_MD.replace("[ ]", "[x]")
 
@@ -155,8 +155,8 @@ def test_a_conflict_in_the_plan_that_a_person_is_solving_is_left_alone(project: 
     entries = "".join(f"100644 {blob} {stage}\ttasks.md\n" for stage in (1, 2, 3))
     act = f"cd {project.root} && git rm -q --cached tasks.md && printf %s {shlex.quote(entries)} | git update-index --index-info"
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": shlex.join(["sh", "-c", act])}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("ls-files", "--stage", "tasks.md").splitlines() == entries.splitlines()
     assert plan.read_text() == TASKS_MD.replace("[ ]", "[x]")
 
@@ -166,8 +166,8 @@ def test_line_ends_and_encodings_of_the_file_are_no_edits(project: "Project") ->
     plan = project.file("tasks.md", TASKS_MD.replace("\n", "\r\n"))
     assert "\r" not in project.git("show", "HEAD:tasks.md")
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("show", "HEAD:tasks.md") == TASKS_MD.replace("[ ]", "[x]").rstrip("\n")
     assert plan.read_bytes().decode() == TASKS_MD.replace("[ ]", "[x]").replace("\n", "\r\n")
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
@@ -176,8 +176,8 @@ def test_line_ends_and_encodings_of_the_file_are_no_edits(project: "Project") ->
 def test_a_plan_that_is_made_read_only_meanwhile_is_ticked_and_committed_when_it_can_be(project: "Project") -> None:
     plan = project.file("tasks.md", TASKS_MD)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"chmod 444 {plan}"}]])
-    told = project.run()
-    assert (told.code, "Cannot write tasks.md: it is read-only" in told.err) == (1, True), told
+    result = project.run()
+    assert (result.code, "Cannot write tasks.md: it is read-only" in result.err) == (1, True), result
     plan.chmod(0o644)
     assert project.unstuck("resume").code == 0
     assert project.git("show", "HEAD:tasks.md") == TASKS_MD.replace("[ ]", "[x]").rstrip("\n")
@@ -188,7 +188,7 @@ def test_a_plan_outside_of_the_repository_is_ticked_and_never_committed(project:
     plan = tmp_path / "plan.md"
     plan.write_text(TASKS_MD)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run(plan=str(plan))
-    assert told.code == 0, told
+    result = project.run(plan=str(plan))
+    assert result.code == 0, result
     assert project.commits()[0] == "Make b"
     assert plan.read_text() == TASKS_MD.replace("[ ]", "[x]")

@@ -34,8 +34,8 @@ def test_a_run_that_is_killed_again_and_again_halts_nowhere_and_does_every_task_
         if not all(said):
             break  # it was done before
         killed += 1
-    told = project.run("--parallel", "2")
-    assert told.code == 0, told
+    result = project.run("--parallel", "2")
+    assert result.code == 0, result
     view = look(project.root)
     assert sum("which died" in note for note in view.state.notes) >= min(killed, kills) // 2 > 1, "it was at work"
     acts = [entry.event.action for entry in view.entries if isinstance(entry.event, Acted)]

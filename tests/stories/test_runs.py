@@ -33,9 +33,9 @@ def test_a_false_done_is_caught_and_the_next_attempt_knows_what_was_wrong(projec
             [{"write": "a.txt", "text": "right\n"}],
         ]
     )
-    told = project.run("--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.1"] == {
+    result = project.run("--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.1"] == {
         "status": "complete",
         "attempts": 2,
         "commit": project.git("rev-parse", "main~1"),
@@ -50,8 +50,8 @@ def test_a_false_done_is_caught_and_the_next_attempt_knows_what_was_wrong(projec
 def test_a_crash_is_retried_in_the_tree_that_it_left(project: "Project") -> None:
     project.plan(("1.1", "Make both", "test -f a.txt && test -f b.txt"))
     project.script(_1_1=[[MAKE_A, {"error": "Traceback: boom"}, {"exit": 1}], [MAKE_B]])
-    told = project.run("--json")
-    assert told.json["tasks"]["1.1"]["attempts"] == 2, told
+    result = project.run("--json")
+    assert result.json["tasks"]["1.1"]["attempts"] == 2, result
     assert project.git("ls-tree", "--name-only", "main", "a.txt", "b.txt") == "a.txt\nb.txt"
 
 
@@ -60,9 +60,9 @@ def test_a_hanging_agent_whose_work_is_right_lands_and_leaves_no_process_behind(
     project.plan(A)
     marker = f"sleep {3600 + os.getpid()}"
     project.script(_1_1=[[MAKE_A, {"print": "waiting"}, {"start": marker}, {"hang": True}]])
-    told = project.run("--json")
-    assert told.json["tasks"]["1.1"]["status"] == "complete", told
-    assert told.json["tasks"]["1.1"]["attempts"] == 1
+    result = project.run("--json")
+    assert result.json["tasks"]["1.1"]["status"] == "complete", result
+    assert result.json["tasks"]["1.1"]["attempts"] == 1
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert marker not in listed
 
@@ -71,8 +71,8 @@ def test_a_green_tree_that_nobody_claims_does_not_land_when_it_was_green_before(
     project.settings("[limits]\nsilence = 1\n")
     project.plan(("1.1", "Make a", "test -f readme.txt"))
     project.script(_1_1=[[{"print": "working"}, {"hang": True}], [MAKE_A]])
-    told = project.run("--json")
-    assert told.json["tasks"]["1.1"]["attempts"] == 2, told
+    result = project.run("--json")
+    assert result.json["tasks"]["1.1"]["attempts"] == 2, result
     assert "no_claim" in project.ask("log").out
 
 
@@ -84,9 +84,9 @@ def stuck(project: "Project") -> "Project":
     """Run a plan whose second task nobody can do; the third one goes on."""
     project.plan(A, ("1.2", "Make b", "grep -q right b.txt"), C)
     project.script(_1_1=[[MAKE_A]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]], _1_3=[[MAKE_C]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
-    assert "unstuck retry 1.2 --hint" in told.out
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, result
+    assert "unstuck retry 1.2 --hint" in result.out
     return project
 
 
@@ -107,16 +107,16 @@ def test_a_hint_reaches_the_next_brief_and_resume_lands_the_rest(stuck: "Project
     assert asked.code == 0, asked
     assert "unstuck resume" in asked.out
     stuck.script(_1_2=[[{"write": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("resume")
-    assert told.code == 0, told
+    result = stuck.unstuck("resume")
+    assert result.code == 0, result
     assert "write the word right" in (stuck.home / "briefs" / "1.2-2-1.md").read_text()
     assert stuck.commits("main") == ["Tick the plan", "Make b", "Make c", "Make a", "Write tasks.md", "Start"]
 
 
 def test_a_skipped_task_settles_the_run(stuck: "Project") -> None:
     assert stuck.ask("skip", "1.2", "--because", "not worth it").code == 0
-    told = stuck.unstuck("resume")
-    assert told.code == 0, told
+    result = stuck.unstuck("resume")
+    assert result.code == 0, result
     assert stuck.status()["1.2"] == "skipped"
     assert "Make b" not in stuck.commits("main")
     assert "- [ ] 1.2" in (stuck.root / "tasks.md").read_text()
@@ -124,8 +124,8 @@ def test_a_skipped_task_settles_the_run(stuck: "Project") -> None:
 
 def test_accepted_work_lands_as_it_is_with_the_reason_in_the_commit(stuck: "Project") -> None:
     assert stuck.ask("accept", "1.2", "--because", "the check is wrong").code == 0
-    told = stuck.unstuck("resume")
-    assert told.code == 0, told
+    result = stuck.unstuck("resume")
+    assert result.code == 0, result
     assert (stuck.root / "b.txt").read_text() == "wrong\n"
     message = stuck.git("log", "-1", "--format=%B", "--grep=Make b", "main")
     assert "Accepted: the check is wrong" in message
@@ -163,9 +163,9 @@ def test_after_a_change_of_mind_a_task_is_tried_anew_and_what_came_home_is_not_t
     assert stuck.ask("skip", "1.2").code == 0
     assert "Everything is on your branch main." in stuck.unstuck("resume").out
     assert "skip 1.2). Task 1.2 is open again, with fresh attempts and without its question." in stuck.ask("undo").out
-    told = stuck.unstuck("resume")
-    assert (told.code, "1.2: attempt 2 with" in told.err) == (3, True), told
-    assert "not on main yet" not in told.out
+    result = stuck.unstuck("resume")
+    assert (result.code, "1.2: attempt 2 with" in result.err) == (3, True), result
+    assert "not on main yet" not in result.out
 
 
 def test_a_skip_that_is_taken_back_gives_fresh_attempts_however_the_run_ended(project: "Project") -> None:
@@ -183,19 +183,19 @@ def test_a_skip_that_is_taken_back_gives_fresh_attempts_however_the_run_ended(pr
     assert project.ask("skip", "1.1").code == 0
     assert project.ask("undo").code == 0
     assert project.status()["1.1"] == "pending"
-    told = project.unstuck("resume")
-    assert (told.code, "1.1: attempt 2 with" in told.err) == (0, True), told
+    result = project.unstuck("resume")
+    assert (result.code, "1.1: attempt 2 with" in result.err) == (0, True), result
 
 
 def test_a_plan_that_changed_is_gone_on_with_as_the_hint_says(stuck: "Project") -> None:
     plan = stuck.root / "tasks.md"
     plan.write_text(plan.read_text().replace("Make b", "Make b well"))
-    told = stuck.ask("resume")
-    assert (told.code, "The plan changed since the run began (changed: 1.2)" in told.err) == (64, True), told
-    way = re.search("Go on with the new text: `unstuck (.+?)`", told.err)
-    assert way, told
-    told = stuck.unstuck(*shlex.split(way[1]))
-    assert "1.2: attempt 2 with" in told.err, told
+    result = stuck.ask("resume")
+    assert (result.code, "The plan changed since the run began (changed: 1.2)" in result.err) == (64, True), result
+    way = re.search("Go on with the new text: `unstuck (.+?)`", result.err)
+    assert way, result
+    result = stuck.unstuck(*shlex.split(way[1]))
+    assert "1.2: attempt 2 with" in result.err, result
 
 
 def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Project") -> None:
@@ -204,17 +204,17 @@ def test_a_persons_word_is_not_taken_for_work_that_they_never_saw(project: "Proj
     project.script(_1_1=[[seen], [unseen]], _1_2=[[{"write": "x.txt", "text": "two\n"}]])
     assert project.run("--max-attempts", "1").code == 3
     assert project.ask("accept", "1.1", "--because", "I read it").code == 0
-    told = project.unstuck("resume")
-    assert "merge_conflict" in told.err, told
-    assert (told.code, project.status()["1.1"]) == (3, "stuck"), told
+    result = project.unstuck("resume")
+    assert "merge_conflict" in result.err, result
+    assert (result.code, project.status()["1.1"]) == (3, "stuck"), result
 
 
 def test_an_unverified_task_is_a_question_and_names_accept_as_the_answer(project: "Project") -> None:
     project.plan(("1.1", "Make a", ""))
     project.script(_1_1=[[MAKE_A]])
-    told = project.run()
-    assert told.code == 3, told
-    assert "unstuck accept 1.1 --because" in told.out
+    result = project.run()
+    assert result.code == 3, result
+    assert "unstuck accept 1.1 --because" in result.out
     assert project.ask("accept", "1.1", "--because", "looked at it").code == 0
     assert project.unstuck("resume").code == 0
     assert (project.root / "a.txt").read_text() == "a\n"
@@ -225,8 +225,8 @@ def test_reset_does_a_landed_task_again(stuck: "Project") -> None:
     assert stuck.ask("reset", "1.1").code == 0
     stuck.ask("skip", "1.2")
     stuck.script(_1_1=[[{"write": "a.txt", "text": "again\n"}]])
-    told = stuck.unstuck("resume")
-    assert told.code == 0, told
+    result = stuck.unstuck("resume")
+    assert result.code == 0, result
     assert (stuck.root / "a.txt").read_text() == "again\n"
     assert stuck.commits("main").count("Make a") == 2
 
@@ -234,8 +234,8 @@ def test_reset_does_a_landed_task_again(stuck: "Project") -> None:
 def test_rollback_takes_a_task_back_and_undo_brings_it_again(stuck: "Project") -> None:
     run = stuck.ask("status", "--json").json["run"]
     before = stuck.git("rev-parse", f"unstuck/{run}")
-    told = stuck.ask("rollback", "1.3")
-    assert told.code == 0, told
+    result = stuck.ask("rollback", "1.3")
+    assert result.code == 0, result
     assert stuck.commits(f"unstuck/{run}")[0] == "Make a"
     assert stuck.status()["1.3"] == "pending"
     assert "- [ ] 1.3" in (stuck.root / "tasks.md").read_text()
@@ -247,8 +247,8 @@ def test_rollback_takes_a_task_back_and_undo_brings_it_again(stuck: "Project") -
 
 def test_rollback_to_a_commit_reopens_all_that_landed_after_it(stuck: "Project") -> None:
     run = stuck.ask("status", "--json").json["run"]
-    told = stuck.ask("rollback", "--to", stuck.git("rev-parse", "main"))
-    assert told.code == 0, told
+    result = stuck.ask("rollback", "--to", stuck.git("rev-parse", "main"))
+    assert result.code == 0, result
     assert stuck.status() == {"1.1": "pending", "1.2": "stuck", "1.3": "pending"}
     assert stuck.git("rev-parse", f"unstuck/{run}") == stuck.git("rev-parse", "main")
     assert stuck.ask("rollback", "--to", "nonsense").code == 64
@@ -271,9 +271,9 @@ def test_stop_lets_the_session_finish_and_resume_goes_on(project: "Project") -> 
     project.script(_1_1=[[{"print": "begun"}, wait, MAKE_A]], _1_2=[[MAKE_B]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
         wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
-        told = project.ask("stop")
-        assert told.code == 0, told
-        assert "running supervisor" in told.out
+        result = project.ask("stop")
+        assert result.code == 0, result
+        assert "running supervisor" in result.out
         wait_until(lambda: "asked to stop" in project.ask("log").out)
         gate.touch()
         out, err = running.communicate(timeout=60)
@@ -298,8 +298,8 @@ def test_a_request_about_a_running_task_ends_its_session(project: "Project") -> 
 def test_on_stuck_halt_starts_nothing_more(project: "Project") -> None:
     project.plan(A, B)
     project.script(_1_1=[[]], _1_2=[[MAKE_B]])
-    told = project.run("--max-attempts", "1", "--on-stuck", "halt")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1", "--on-stuck", "halt")
+    assert result.code == 3, result
     assert project.status() == {"1.1": "stuck", "1.2": "pending"}
 
 
@@ -307,9 +307,9 @@ def test_a_time_limit_ends_the_run_with_exit_2(project: "Project") -> None:
     project.settings("[limits]\ndrain = 0\n")
     project.plan(A)
     project.script(_1_1=[[{"print": "begun"}, {"hang": True}]])
-    told = project.run("--max-time", "1s")
-    assert told.code == 2, told
-    assert "time limit" in told.out
+    result = project.run("--max-time", "1s")
+    assert result.code == 2, result
+    assert "time limit" in result.out
 
 
 # --- the way home --------------------------------------------------------------------------------------
@@ -319,8 +319,8 @@ def test_the_branch_is_fast_forwarded_and_the_tick_changes_one_byte(project: "Pr
     plan = project.plan(A)
     before = plan.read_bytes()
     project.script(_1_1=[[MAKE_A]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.commits("main") == ["Tick the plan", "Make a", "Write tasks.md", "Start"]
     assert project.git("status", "--porcelain") == ""
     after = plan.read_bytes()
@@ -331,8 +331,8 @@ def test_the_branch_is_fast_forwarded_and_the_tick_changes_one_byte(project: "Pr
 def test_a_branch_that_moved_meanwhile_is_merged_after_the_checks_pass_together(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A, *person_commits(project, "mine.txt")]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     subjects = project.commits("main")
     assert {"Make a", "mine"} <= set(subjects), subjects
     assert project.git("rev-list", "--merges", "--count", "main") == "1"
@@ -342,11 +342,11 @@ def test_a_branch_that_moved_meanwhile_is_merged_after_the_checks_pass_together(
 def test_a_merge_that_would_break_a_check_stays_on_the_run_branch(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt && test ! -f mine.txt"))
     project.script(_1_1=[[MAKE_A, *person_commits(project, "mine.txt")]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.commits("main") == ["mine", "Write tasks.md", "Start"]
-    assert "git merge unstuck/" in told.out
-    assert "Merged with your new commits" in told.out
+    assert "git merge unstuck/" in result.out
+    assert "Merged with your new commits" in result.out
 
 
 @pytest.mark.parametrize("mode", ["auto", "single"])
@@ -357,14 +357,14 @@ def test_a_branch_that_was_rewritten_down_to_its_first_commit_takes_the_work_com
     commit = f"git -C {project.root} commit-tree -m Anew {project.git('rev-parse', 'HEAD^{tree}')}"
     anew = {"run": f"bash -c 'git -C {project.root} update-ref HEAD $({commit})'"}
     project.script(_1_1=[[MAKE_A, anew]], _1_2=[[{"write": "c.txt"}], [MAKE_B]])
-    told = project.run("--commit", mode, "--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.run("--commit", mode, "--max-attempts", "1")
+    assert result.code == 3, result
     project.unstuck("retry", "1.2")
-    told = project.unstuck("resume")
-    assert told.code == 0, told
-    assert "main has no commit in common with the run any more" in told.out
+    result = project.unstuck("resume")
+    assert result.code == 0, result
+    assert "main has no commit in common with the run any more" in result.out
     assert project.commits() == ["Anew"], "nothing of the old history comes back by itself"
-    (command,) = set(re.findall(r"To bring it home: (git cherry-pick .+)", told.out))
+    (command,) = set(re.findall(r"To bring it home: (git cherry-pick .+)", result.out))
     project.git("checkout", "--", "tasks.md")
     typed = command.replace("git commit", "git commit -m Both")  # which asks for a message
     subprocess.run(typed, shell=True, cwd=project.root, check=True, capture_output=True)
@@ -379,8 +379,8 @@ def test_a_task_that_is_done_again_without_a_change_adds_no_empty_commit(project
     project.run("--commit", "single")
     before = project.commits()
     project.ask("reset", "1.2")
-    told = project.unstuck("resume")
-    assert (told.code, "Everything is on your branch main." in told.out) == (0, True), told
+    result = project.unstuck("resume")
+    assert (result.code, "Everything is on your branch main." in result.out) == (0, True), result
     assert project.commits() == before
 
 
@@ -388,12 +388,12 @@ def test_dirty_files_that_the_run_changed_keep_it_on_its_branch_with_a_clear_sen
     project.plan(("1.1", "Change the readme", "grep -q new readme.txt"))
     (project.root / "readme.txt").write_text("my own words\n")
     project.script(_1_1=[[{"write": "readme.txt", "text": "new\n"}]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "You have uncommitted changes in readme.txt, which the run changed, too." in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "You have uncommitted changes in readme.txt, which the run changed, too." in result.out
     assert (project.root / "readme.txt").read_text() == "my own words\n"
     assert project.commits("main") == ["Write tasks.md", "Start"]
-    (command,) = set(re.findall(r"To bring it home: (git merge .+)", told.out))
+    (command,) = set(re.findall(r"To bring it home: (git merge .+)", result.out))
     subprocess.run(command, shell=True, cwd=project.root, check=True, capture_output=True)
     assert project.commits("main")[0] == "Change the readme"
 
@@ -411,20 +411,20 @@ def test_the_command_that_brings_dirty_work_home_takes_nothing_out_of_an_older_s
     assert project.commits("main")[0] == "Change the readme"
     assert (project.root / "notes.txt").read_text() == "kept\n"
     assert project.git("stash", "list").count("stash@") == 1
-    told = project.ask("status")
-    assert "What landed is on your branch main: somebody merged it." in told.out, told
-    assert "To bring it home" not in told.out, told
+    result = project.ask("status")
+    assert "What landed is on your branch main: somebody merged it." in result.out, result
+    assert "To bring it home" not in result.out, result
 
 
 def test_work_that_a_person_took_from_an_unfinished_run_is_told_to_be_on_the_branch(project: "Project") -> None:
     project.plan(A, ("1.2", "Make b", "grep -q right b.txt"))
     project.script(_1_1=[[MAKE_A]], _1_2=[[{"write": "b.txt", "text": "wrong\n"}]])
-    told = project.run("--max-attempts", "1")
-    project.git("merge", "--ff-only", re.findall("git merge --ff-only (.+)", told.out)[0])
-    told = project.ask("status")
-    assert "What landed is on your branch main: somebody merged it." in told.out, told
-    assert "take it as it is  git merge" not in told.out, told
-    assert "unstuck retry 1.2" in told.out, told
+    result = project.run("--max-attempts", "1")
+    project.git("merge", "--ff-only", re.findall("git merge --ff-only (.+)", result.out)[0])
+    result = project.ask("status")
+    assert "What landed is on your branch main: somebody merged it." in result.out, result
+    assert "take it as it is  git merge" not in result.out, result
+    assert "unstuck retry 1.2" in result.out, result
 
 
 def test_the_users_dirty_files_are_untouched_byte_for_byte_and_told(project: "Project") -> None:
@@ -434,9 +434,9 @@ def test_the_users_dirty_files_are_untouched_byte_for_byte_and_told(project: "Pr
     project.git("add", "staged.txt")
     project.file("notes/new.txt", "untracked\n", commit=False)
     project.script(_1_1=[[{"run": "ls"}, MAKE_A]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "Uncommitted and not used by the run" in told.err
+    result = project.run()
+    assert result.code == 0, result
+    assert "Uncommitted and not used by the run" in result.err
     assert (project.root / "readme.txt").read_bytes() == b"dirty\r\n\xff\x00"
     assert project.git("status", "--porcelain", "-uall").splitlines() == [
         " M readme.txt",
@@ -451,10 +451,10 @@ def test_the_users_dirty_files_are_untouched_byte_for_byte_and_told(project: "Pr
 def test_a_checkout_that_moved_to_another_branch_is_left_there(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A, {"run": f"git -C {project.root} switch -q -c other"}]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "The run began on main and your checkout is now on other." in told.out
-    assert "git switch main && git merge unstuck/" in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "The run began on main and your checkout is now on other." in result.out
+    assert "git switch main && git merge unstuck/" in result.out
     assert project.git("rev-parse", "main") == project.git("rev-parse", "other")
 
 
@@ -466,16 +466,16 @@ def test_new_commits_of_the_user_come_in_on_resume_and_a_conflict_is_told_by_fil
     stuck.git("reset", "-q", "--hard", "HEAD~1")
     stuck.file("fixed.txt", "by hand\n")
     stuck.script(_1_2=[[{"run": "cp fixed.txt b.txt"}, {"append": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("resume")
-    assert told.code == 0, told
+    result = stuck.unstuck("resume")
+    assert result.code == 0, result
     assert (stuck.root / "b.txt").read_text() == "by hand\nright\n"
 
 
 def test_single_makes_one_commit(project: "Project") -> None:
     project.plan(A, B)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run("--commit", "single")
-    assert told.code == 0, told
+    result = project.run("--commit", "single")
+    assert result.code == 0, result
     assert project.commits("main") == ["Tick the plan", "A plan", "Write tasks.md", "Start"]
     assert "- 1.1 Make a\n- 1.2 Make b" in project.git("show", "--no-patch", "--format=%B", "main~1")
 
@@ -483,11 +483,11 @@ def test_single_makes_one_commit(project: "Project") -> None:
 def test_message_only_moves_nothing_and_its_script_makes_the_commits(project: "Project") -> None:
     project.plan(A, B)
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B]])
-    told = project.run("--commit", "message-only")
-    assert told.code == 0, told
+    result = project.run("--commit", "message-only")
+    assert result.code == 0, result
     assert project.commits("main") == ["Write tasks.md", "Start"]
     script = project.home / "commits.sh"
-    assert str(script) in told.out
+    assert str(script) in result.out
     for _ in ("once", "twice does no harm"):
         subprocess.run(["sh", str(script)], cwd=project.root, check=True, capture_output=True)
     assert project.commits("main")[:2] == ["Make b", "Make a"]
@@ -506,8 +506,8 @@ def test_prune_removes_what_came_home_and_keeps_what_did_not(stuck: "Project") -
     dry = stuck.ask("prune", "--dry-run")
     assert "Would remove the branch unstuck/" in dry.out
     assert stuck.git("branch", "--list", "unstuck/*") != ""
-    told = stuck.ask("prune")
-    assert told.code == 0, told
+    result = stuck.ask("prune")
+    assert result.code == 0, result
     assert stuck.git("branch", "--list", "unstuck/*") == ""
     assert stuck.git("for-each-ref", "refs/unstuck") == ""
     assert stuck.git("worktree", "list", "--porcelain").count("worktree ") == 1
@@ -520,8 +520,8 @@ def test_prune_removes_what_came_home_and_keeps_what_did_not(stuck: "Project") -
 def test_an_untracked_plan_is_in_the_worktree_and_in_no_commit(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt && test -f plans/tasks.md"), name="plans/tasks.md", commit=False)
     project.script(_1_1=[[MAKE_A]])
-    told = project.run(plan="plans")
-    assert told.code == 0, told
+    result = project.run(plan="plans")
+    assert result.code == 0, result
     assert project.git("ls-tree", "-r", "--name-only", "main").splitlines() == [
         ".gitignore",
         "a.txt",
@@ -534,8 +534,8 @@ def test_an_untracked_plan_is_in_the_worktree_and_in_no_commit(project: "Project
 def test_a_plan_outside_of_the_repository_works_too(project: "Project", tmp_path: Path) -> None:
     plan = project.plan(A, commit=False).rename(tmp_path / "elsewhere.md")
     project.script(_1_1=[[MAKE_A]])
-    told = project.run(plan=str(plan))
-    assert told.code == 0, told
+    result = project.run(plan=str(plan))
+    assert result.code == 0, result
     assert "- [x] 1.1" in plan.read_text()
     assert project.commits("main") == ["Make a", "Start"]
     again = project.run(plan=str(plan))
@@ -552,8 +552,8 @@ def test_the_files_of_a_spec_folder_never_land_with_a_task(project: "Project") -
             [MAKE_A, {"append": "specs/login/.progress.md", "text": "x"}, {"delete": "specs/login/.ralph-state.json"}]
         ]
     )
-    told = project.run(plan="specs/login")
-    assert told.code == 0, told
+    result = project.run(plan="specs/login")
+    assert result.code == 0, result
     landed = project.git("log", "-1", "--grep=Make a", "--name-only", "--format=", "main")
     assert landed == "a.txt"
     assert json.loads((project.root / "specs/login/.ralph-state.json").read_text())["mine"] == 1
@@ -566,8 +566,8 @@ def test_an_agents_edits_of_the_plan_and_of_our_files_are_dropped_and_told(proje
     project.plan(A, B)
     cheat = {"run": "sed -i 's/\\[ \\]/[x]/' tasks.md"}
     project.script(_1_1=[[MAKE_A, cheat, {"write": ".unstuck/phases/phase-1.2.json", "text": "{}"}]], _1_2=[[MAKE_B]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("log", "-1", "--grep=Make a", "--name-only", "--format=", "main") == "a.txt"
     story = project.ask("show", "1.1").out
     assert "tasks.md" in story
@@ -590,8 +590,8 @@ def test_an_agents_own_commits_are_folded_in_and_ignored_files_left_out(project:
             ]
         ]
     )
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.commits("main") == ["Tick the plan", "Make a", "Write tasks.md", "Start"]
     assert project.git("show", "main:a.txt") == "a\nmore"
     assert project.git("ls-tree", "-r", "--name-only", "main", "debug.log", "node_modules") == ""
@@ -611,14 +611,14 @@ def test_what_an_agent_does_to_refs_stash_and_settings_stays_in_its_slot(project
     clumsy = "git stash clear; git branch -D keep-me; git reflog expire --expire=now --all; git gc --prune=now"
     commands = (clumsy, "git tag -d v1", "git push origin HEAD:main", "git config core.hooksPath /evil")
     project.script(_1_1=[[MAKE_A, *({"run": f"bash -c '{command}'"} for command in commands)]])
-    told = project.run("--commit", "message-only")
-    assert told.code == 0, told
+    result = project.run("--commit", "message-only")
+    assert result.code == 0, result
     ours = ("refs/heads/unstuck/", "refs/unstuck/")
     refs = [line for line in project.git("for-each-ref").splitlines() if not any(name in line for name in ours)]
     assert ("\n".join(refs), project.git("-C", "../remote.git", "for-each-ref")) == before
     assert "my stash" in project.git("stash", "list")
     assert (project.root / ".git" / "config").read_bytes() == config
-    assert "While agents were at work" not in told.out
+    assert "While agents were at work" not in result.out
     assert "push-is-refused" in (project.home / "logs" / "task-1.1.log").read_text()
 
 
@@ -627,11 +627,11 @@ def test_what_an_agent_does_to_the_users_own_checkout_is_told_in_the_summary(pro
     project.git("branch", "side")
     sly = (f"echo sly > {project.root}/readme.txt", f"git -C {project.root} branch -D side")
     project.script(_1_1=[[MAKE_A, *({"run": f"bash -c '{command}'"} for command in sly)]])
-    told = project.run()
-    assert told.code == 0, told
-    assert "While agents were at work:" in told.out
-    assert "Changed in your checkout: readme.txt." in told.out
-    assert "To bring it back: git branch side " in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "While agents were at work:" in result.out
+    assert "Changed in your checkout: readme.txt." in result.out
+    assert "To bring it back: git branch side " in result.out
 
 
 # --- the user works meanwhile --------------------------------------------------------------------------
@@ -652,8 +652,8 @@ def test_the_user_is_free_to_work_meanwhile(project: "Project", what: str) -> No
     project.plan(A, B)
     mine = f"bash -c 'cd {project.root}; {MEANWHILE[what]}'"
     project.script(_1_1=[[MAKE_A, {"run": mine}]], _1_2=[[{"run": mine}, MAKE_B]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.status() == {"1.1": "complete", "1.2": "complete"}
     assert (project.root / "a.txt").exists()
     assert (project.root / "b.txt").exists()
@@ -667,9 +667,9 @@ def test_the_user_is_free_to_work_meanwhile(project: "Project", what: str) -> No
 def test_a_user_who_switches_branches_meanwhile_gets_the_work_by_hand(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A, {"run": f"git -C {project.root} switch -q -c elsewhere"}]])
-    told = project.run()
-    assert "your checkout is now on elsewhere" in told.out
-    assert "git switch main && git merge unstuck/" in told.out
+    result = project.run()
+    assert "your checkout is now on elsewhere" in result.out
+    assert "git switch main && git merge unstuck/" in result.out
     assert not (project.root / "a.txt").exists()
 
 
@@ -677,10 +677,10 @@ def test_a_checkout_that_is_moved_meanwhile_goes_on_in_its_new_place(project: "P
     project.plan(A, B)
     moved = project.root.with_name("moved")
     project.script(_1_1=[[MAKE_A]], _1_2=[[MAKE_B, {"run": f"mv {project.root} {moved}"}], [MAKE_B]])
-    told = project.run()
-    assert told.code != 0, told
-    assert "is gone" in told.out + told.err
-    assert "resume" in told.out + told.err
+    result = project.run()
+    assert result.code != 0, result
+    assert "is gone" in result.out + result.err
+    assert "resume" in result.out + result.err
     there = replace(project, root=moved)
     assert there.unstuck("resume", cwd=moved).code == 0
     assert (moved / "a.txt").exists()
@@ -707,9 +707,9 @@ def test_running_a_finished_plan_again_does_nothing_and_ends_well(project: "Proj
     project.script(_1_1=[[MAKE_A]])
     assert project.run().code == 0
     before = project.git("for-each-ref")
-    told = project.run()
-    assert told.code == 0, told
-    assert "Nothing is left to do" in told.out
+    result = project.run()
+    assert result.code == 0, result
+    assert "Nothing is left to do" in result.out
     assert project.git("for-each-ref") == before
     assert project.unstuck("resume").code == 0
 
@@ -717,11 +717,11 @@ def test_running_a_finished_plan_again_does_nothing_and_ends_well(project: "Proj
 def test_run_goes_on_with_the_unfinished_run_and_its_options(stuck: "Project") -> None:
     run = stuck.ask("status", "--json").json["run"]
     stuck.script(_1_2=[[{"write": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("run", "tasks.md", "--json")
-    assert told.code == 0, told
-    assert told.json["run"] == run
-    assert told.json["tasks"]["1.1"]["attempts"] == 1
-    assert told.json["tasks"]["1.2"]["attempts"] == 2
+    result = stuck.unstuck("run", "tasks.md", "--json")
+    assert result.code == 0, result
+    assert result.json["run"] == run
+    assert result.json["tasks"]["1.1"]["attempts"] == 1
+    assert result.json["tasks"]["1.2"]["attempts"] == 2
 
 
 def test_a_changed_plan_is_refused_by_name_until_a_person_accepts_it(stuck: "Project") -> None:
@@ -731,16 +731,16 @@ def test_a_changed_plan_is_refused_by_name_until_a_person_accepts_it(stuck: "Pro
     assert refused.code == 64, refused
     assert "changed: 1.2" in refused.err
     assert "--accept-plan-change" in refused.err
-    told = stuck.run("--accept-plan-change")
-    assert told.code == 0, told
+    result = stuck.run("--accept-plan-change")
+    assert result.code == 0, result
 
 
 def test_fresh_moves_the_old_state_aside(stuck: "Project") -> None:
     run = stuck.ask("status", "--json").json["run"]
     stuck.script(_1_1=[[MAKE_A]], _1_2=[[{"write": "b.txt", "text": "right\n"}]], _1_3=[[MAKE_C]])
-    told = stuck.run("--fresh", "--json")
-    assert told.code == 0, told
-    assert told.json["run"] != run
+    result = stuck.run("--fresh", "--json")
+    assert result.code == 0, result
+    assert result.json["run"] != run
     assert len(list((stuck.home / "old").glob("*/journal.db"))) == 1
     assert stuck.git("branch", "--list", f"unstuck/{run}") != "", "commits stay"
 
@@ -753,10 +753,10 @@ def test_a_phase_file_changed_by_hand_runs_that_task_again(stuck: "Project", edi
     else:
         file.write_text(file.read_text().replace('"status": "complete"', '"status": "pending"'))
     stuck.script(_1_1=[[{"write": "a.txt", "text": "again\n"}]], _1_2=[[{"write": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("resume", "--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.1"]["attempts"] == 2
-    assert told.json["tasks"]["1.3"]["attempts"] == 1
+    result = stuck.unstuck("resume", "--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.1"]["attempts"] == 2
+    assert result.json["tasks"]["1.3"]["attempts"] == 1
     assert (stuck.root / "a.txt").read_text() == "again\n"
 
 
@@ -767,21 +767,21 @@ def test_a_landed_task_set_back_in_the_attempt_history_runs_again(stuck: "Projec
     history["subtasks"]["1.1"]["status"] = "pending"
     file.write_text(json.dumps(history))
     stuck.script(_1_1=[[{"write": "a.txt", "text": "again\n"}]], _1_2=[[{"write": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("resume", "--json")
-    assert "its status in attempt_history.json was set to pending by hand" in told.err
-    assert told.json["tasks"]["1.1"]["attempts"] == 2
+    result = stuck.unstuck("resume", "--json")
+    assert "its status in attempt_history.json was set to pending by hand" in result.err
+    assert result.json["tasks"]["1.1"]["attempts"] == 2
 
 
 def test_a_phase_file_that_does_not_parse_is_set_aside_with_a_message(stuck: "Project") -> None:
     file = stuck.home / "phases" / "phase-1.1.json"
     file.write_text("{ half a file")
     stuck.script(_1_2=[[{"write": "b.txt", "text": "right\n"}]])
-    told = stuck.unstuck("resume", "--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.1"]["attempts"] == 1, "nothing is lost, and nothing done twice"
+    result = stuck.unstuck("resume", "--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.1"]["attempts"] == 1, "nothing is lost, and nothing done twice"
     (aside,) = (stuck.home / "phases").glob("phase-1.1.json.unreadable-*")
     assert aside.read_text() == "{ half a file"
-    assert aside.name in told.err
+    assert aside.name in result.err
     assert json.loads(file.read_text())["status"] == "complete"
 
 
@@ -794,12 +794,12 @@ def test_a_secret_that_the_agent_prints_is_stored_nowhere(project: "Project") ->
             [{"print": secret}, MAKE_A],
         ]
     )
-    told = project.run(FOO_TOKEN=secret)
-    assert told.code == 0, told
+    result = project.run(FOO_TOKEN=secret)
+    assert result.code == 0, result
     for path, content in project.stored_bytes():
         assert secret.encode() not in content, path
     assert secret not in project.git("log", "--all", "--format=%B")
-    assert secret not in told.out + told.err
+    assert secret not in result.out + result.err
     assert project.unstuck("run", "tasks.md", FOO_TOKEN=secret).code == 0
 
 
@@ -808,9 +808,9 @@ def test_two_runs_at_once_are_refused_by_name(project: "Project") -> None:
     project.script(_1_1=[[{"print": "begun"}, {"hang": True}]])
     with project.start("run", "tasks.md", "--agent", project.agent) as running:
         wait_until((project.home / "briefs" / "1.1-1-1.md").exists)
-        told = project.run()
-        assert told.code == 69, told
-        assert str(running.pid) in told.err
+        result = project.run()
+        assert result.code == 69, result
+        assert str(running.pid) in result.err
         assert project.ask("status").out.count(f"pid {running.pid}") == 1
         assert project.ask("prune").code == 69
         running.terminate()
@@ -827,8 +827,8 @@ def test_a_file_that_a_verify_names_beside_its_command_is_not_run(project: "Proj
     )
     project.script(_1_1=[[MAKE_A]])
     assert project.ask("plan", "tasks.md").out.count("(1.1)") == 1
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -844,11 +844,11 @@ def test_the_work_of_a_session_that_was_cut_short_is_shown_or_said_to_be_looked_
         running.send_signal(number)
         running.send_signal(number)
         running.communicate(timeout=60)
-    told = project.ask("diff", "1.1")
+    result = project.ask("diff", "1.1")
     if number == signal.SIGKILL:
-        assert (told.code, "unstuck resume" in told.err) == (64, True), told
+        assert (result.code, "unstuck resume" in result.err) == (64, True), result
     else:
-        assert "+++ b/a.txt" in told.out, told
+        assert "+++ b/a.txt" in result.out, result
 
 
 def person_commits(project: "Project", name: str) -> list[dict[str, str]]:

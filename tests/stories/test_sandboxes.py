@@ -26,8 +26,8 @@ def test_a_session_in_a_sandbox_does_its_work_and_reaches_nothing_of_the_users(
         'echo x > "$U/sly.txt"; ls "$U/.git/unstuck"; cat "$UNSTUCK_BRIEF" > a.txt; git add a.txt; git commit -qm own'
     )
     project.script(_1_1=[[{"run": f"bash -c '{reach}'"}, {"start": "sleep 300"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert "Make a" in project.git("show", "HEAD:a.txt")
     assert project.git("status", "--porcelain") == ""
     finding = next(one for one in project.ask("doctor", "--json").json["findings"] if one["about"] == "sandbox")
@@ -50,8 +50,8 @@ def test_any_command_that_says_what_it_writes_works_in_a_sandbox_and_can_write_t
     )
     project.settings(f'{LIMITS}\n[agents.mine]\ncommand = "bash -c \'{acts}\'"\nwrites = [".mine/"]\n')
     project.plan(("1.1", "Make a", "test -s a.txt"))
-    told = project.ask("run", "tasks.md", "--agent", "mine")
-    assert told.code == 0, told
+    result = project.ask("run", "tasks.md", "--agent", "mine")
+    assert result.code == 0, result
     assert project.git("show", "HEAD:a.txt") == "xx", "its own settings, and no key"
     assert (home / ".mine" / "used").read_text() == "x\n"
     assert (home / "notes.txt").read_text() == "x"
@@ -65,8 +65,8 @@ def test_verification_by_hand_runs_the_checks_in_the_sandbox_of_runs(
     monkeypatch.setenv("U", str(project.root))
     project.settings(BWRAP)
     project.file("a.txt", "a\n")
-    told = project.ask("verify", "HEAD")
-    assert told.code == 0, told
+    result = project.ask("verify", "HEAD")
+    assert result.code == 0, result
     project.settings(BWRAP.replace('"bwrap"', '"none"'))
     project.file("b.txt", "b\n")
     assert project.ask("verify", "HEAD").code != 0, "without a sandbox the check sees the checkout"
@@ -98,9 +98,9 @@ def test_agents_check_proves_that_an_agent_works_in_a_sandbox(project: Project) 
     project.settings(
         f"{BWRAP}\n[agents.mine]\ncommand = '''{sys.executable} -I -c \"open('hello.txt', 'w').write('hello\\\\n')\"'''\n"
     )
-    told = project.ask("agents", "check", "mine")
-    assert told.code == 0, told
-    assert "sandbox" in told.out
+    result = project.ask("agents", "check", "mine")
+    assert result.code == 0, result
+    assert "sandbox" in result.out
 
 
 def test_a_sandbox_that_is_asked_for_and_not_there_stops_a_run_before_it_begins(

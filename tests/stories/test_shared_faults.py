@@ -55,12 +55,12 @@ def sessions(project: "Project") -> int:
 def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Project", profile: str) -> None:
     project.plan(*TEN)
     agent, calls = refusing(project)
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--profile", profile)
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--profile", profile)
+    assert result.code == 3, result
     called = calls.read_text().splitlines()
     assert [line.split()[0] for line in called if "--version" not in line] == ["1.1", "probe"], "one session, one probe"
-    assert "unknown option '--bad'" in told.out, "the agent's own words"
-    assert "\n  Error: agent_missing\n" in told.out, "and ours: the word that the log and the story have"
+    assert "unknown option '--bad'" in result.out, "the agent's own words"
+    assert "\n  Error: agent_missing\n" in result.out, "and ours: the word that the log and the story have"
     state = state_of(project)
     assert "unknown option '--bad'" in state.halted
     assert [name for name, task in state.tasks.items() if task.question] == ["1.1"], "one question"
@@ -85,8 +85,8 @@ def test_a_broken_agent_command_is_found_before_a_second_task_pays(project: "Pro
 def test_an_agent_that_refuses_and_ends_well_or_crashes_is_as_broken(project: "Project", words: str, code: int) -> None:
     project.plan(*TEN[:3])
     agent, calls = refusing(project, code, words)
-    told = project.unstuck("run", "tasks.md", "--agent", agent)
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent)
+    assert result.code == 3, result
     assert [line.split()[0] for line in calls.read_text().splitlines() if "--version" not in line] == ["1.1", "probe"]
     assert words in state_of(project).halted
     assert sessions(project) == 1
@@ -109,13 +109,13 @@ def test_a_provider_that_turns_a_command_away_is_no_broken_agent_and_no_claim(
 ) -> None:
     project.plan(*TEN[:2])
     agent, calls = refusing(project, code, words)
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
     person = kind in {"auth_failed", "billing"}
-    assert told.code == (3 if person else 75), told
+    assert result.code == (3 if person else 75), result
     failure = state_of(project).tasks["1.1"].current.failure
     assert failure.kind == kind
     assert words.removeprefix("Error: ").removeprefix("API Error: ") in failure.summary
-    assert ("is not logged in" in told.out) is (kind == "auth_failed")
+    assert ("is not logged in" in result.out) is (kind == "auth_failed")
     assert calls.read_text().splitlines() == ["1.1 --bad"], "no probe, and no second task pays"
 
 
@@ -123,8 +123,8 @@ def test_a_limit_that_is_told_before_the_agent_falls_over_it_is_still_a_limit(pr
     project.plan(*TEN[:2])
     crash = "AttributeError: 'str' object has no attribute 'body'"
     agent, _ = refusing(project, 1, f"openai.RateLimitError: 429. Try again in 3 hours.\n{crash}")
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
-    assert told.code == 75, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    assert result.code == 75, result
     assert state_of(project).tasks["1.1"].current.failure.kind == "rate_limited"
 
 
@@ -132,8 +132,8 @@ def test_the_code_that_a_traceback_shows_is_no_word_of_a_provider(project: "Proj
     project.plan(*TEN[:2])
     crash = "Traceback (most recent call last):\n    from openai import RateLimitError\nImportError: cannot import name 'RateLimitError'"
     agent, _ = refusing(project, 1, crash)
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--quota", "exit")
+    assert result.code == 3, result
     assert "ImportError: cannot import name" in state_of(project).halted
 
 
@@ -147,25 +147,25 @@ def test_what_an_agent_says_of_its_work_is_no_word_of_its_provider(project: "Pro
 def test_tasks_side_by_side_learn_of_a_broken_agent_from_the_first(project: "Project") -> None:
     project.plan(*TEN_AT_ONCE)
     agent, calls = refusing(project)
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--parallel", "3")
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--parallel", "3")
+    assert result.code == 3, result
     assert sum(line.startswith("probe --bad") for line in calls.read_text().splitlines()) == 1
     assert len([task for task in state_of(project).tasks.values() if task.question]) == 1
     assert sessions(project) <= 3
 
     program = project.root.parent / "agent.py"
     program.write_text('import os, pathlib\npathlib.Path(os.environ["UNSTUCK_TASK"][2:] + ".txt").touch()\n')
-    told = project.unstuck("resume")
-    assert told.code == 0, told
+    result = project.unstuck("resume")
+    assert result.code == 0, result
     assert sum(subject.startswith("Make ") for subject in project.commits()) == 10, "repaired, and every task once"
 
 
 def test_an_agent_that_neither_says_nor_does_anything_is_one_fault(project: "Project") -> None:
     project.plan(*TEN[:4])
-    told = project.unstuck("run", "tasks.md", "--agent", "true")
-    assert told.code == 3, told
+    result = project.unstuck("run", "tasks.md", "--agent", "true")
+    assert result.code == 3, result
     assert "one problem" in state_of(project).halted
-    assert "true said nothing, and changed nothing" in " ".join(told.out.split())
+    assert "true said nothing, and changed nothing" in " ".join(result.out.split())
     assert sessions(project) == 7, "the third task meets it once"
 
 
@@ -173,8 +173,8 @@ def test_another_agent_takes_over_from_a_broken_one(project: "Project") -> None:
     project.plan(*TEN[:3])
     agent, calls = refusing(project)
     project.script(**{f"_1_{number}": [[{"write": f"{number}.txt"}]] for number in (1, 2, 3)})
-    told = project.unstuck("run", "tasks.md", "--agent", agent, "--agent", project.agent)
-    assert told.code == 0, told
+    result = project.unstuck("run", "tasks.md", "--agent", agent, "--agent", project.agent)
+    assert result.code == 0, result
     assert sum("--version" not in line for line in calls.read_text().splitlines()) == 2
     assert sessions(project) == 4
 
@@ -182,8 +182,8 @@ def test_another_agent_takes_over_from_a_broken_one(project: "Project") -> None:
 def test_a_session_that_fails_at_once_for_its_task_alone_is_no_fault_of_the_agent(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"exit": 1}], [{"write": "a.txt"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert any("is asked for one word" in note for note in state_of(project).notes)
 
 
@@ -202,8 +202,8 @@ def test_what_a_check_has_not_is_asked_for_after_one_session(project: "Project",
         ("1.3", "Make c", "test -f c.txt"),
     )
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]], _1_3=[[{"write": "c.txt"}]])
-    told = project.run("--profile", profile, "--parallel", "2")
-    assert told.code == 3, told
+    result = project.run("--profile", profile, "--parallel", "2")
+    assert result.code == 3, result
     tasks = state_of(project).tasks
     assert {name: sum(one.sessions for one in tasks[name].attempts) for name in ("1.1", "1.2")} == {"1.1": 1, "1.2": 1}
     assert all(tasks[name].question for name in ("1.1", "1.2"))
@@ -221,8 +221,8 @@ def test_once_a_person_has_brought_what_a_check_had_not_the_work_that_is_there_l
     assert project.run().code == 3
     tool.write_text("#!/bin/sh\ntest -f $1\n")
     tool.chmod(0o755)
-    told = project.unstuck("resume")
-    assert (told.code, sessions(project)) == (0, 1), told
+    result = project.unstuck("resume")
+    assert (result.code, sessions(project)) == (0, 1), result
 
 
 def test_what_the_work_itself_asks_for_is_the_agents_to_leave_out(project: "Project") -> None:
@@ -230,15 +230,15 @@ def test_what_the_work_itself_asks_for_is_the_agents_to_leave_out(project: "Proj
     project.script(
         _1_1=[[{"write": "a.py", "text": "import no_such_package_here\n"}], [{"write": "a.py", "text": "print(1)\n"}]]
     )
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
 
 
 def test_a_set_up_that_fails_halts_before_anybody_pays(project: "Project") -> None:
     project.plan(*TEN[:3])
     project.settings(f"{LIMITS}[workspace]\nsetup = [\"sh -c 'echo no registry today; exit 3'\"]\n")
-    told = project.run()
-    assert told.code == 3, told
+    result = project.run()
+    assert result.code == 3, result
     state = state_of(project)
     assert sessions(project) == 0
     assert "A set-up command of the worktree fails" in state.halted
@@ -259,11 +259,11 @@ def test_a_gate_that_cannot_run_halts_before_anybody_pays_and_is_not_excused_for
     project.plan(*TEN[:2])
     project.file("gate.py", f"import sys\nsys.exit({says!r})\n")
     project.settings(f'{LIMITS}[checks]\nlint = "python3 gate.py"\n')
-    told = project.run()
-    assert told.code == 3, told
+    result = project.run()
+    assert result.code == 3, result
     assert sessions(project) == 0
     assert says in state_of(project).halted
-    assert asks in " ".join(told.out.split())
+    assert asks in " ".join(result.out.split())
 
 
 def test_what_a_gate_cannot_begin_without_may_be_a_task_of_the_plan(project: "Project") -> None:
@@ -484,8 +484,8 @@ def test_a_server_that_the_work_brings_is_the_agents_to_repair(
         project.plan(("1.1", title, "python3 check.py"))
         deaf, right = SERVES.format(""), SERVES.format("server.listen(5)\n")
         project.script(_1_1=[[{"write": "server.py", "text": deaf}], [{"write": "server.py", "text": right}]])
-        told = project.run()
-    assert told.code == 0, told
+        result = project.run()
+    assert result.code == 0, result
     assert sessions(project) == 2
 
 
@@ -503,8 +503,8 @@ def test_profile_standard_rolls_back_to_a_healthy_head_before_anything_landed(
     project.plan(("1.1", "Make a", "python3 a.py"))
     broken, right = "def f(:\n", "print(1)\n"
     project.script(_1_1=[[{"write": "a.py", "text": broken}], [{"write": "a.py", "text": right}]])
-    told = project.run("--profile", "standard")
-    assert (told.code == 0) is landed, told
+    result = project.run("--profile", "standard")
+    assert (result.code == 0) is landed, result
     decided = [one.decision.action.type for one in state_of(project).tasks["1.1"].attempts]
     assert decided[0] == ("rollback" if healthy else "escalate")
     assert "0 of them different" in project.ask("replay", "--profile", "standard").out

@@ -71,8 +71,8 @@ def test_a_diamond_of_twelve_survives_a_conflict_a_merge_only_failure_and_a_cras
         assert process.poll() is None, process.communicate()
         marker.touch()
         os.kill(process.pid, signal.SIGKILL)
-    told = project.unstuck("resume")
-    assert told.code == 3, told
+    result = project.unstuck("resume")
+    assert result.code == 3, result
 
     status = project.status()
     assert {name for name, word in status.items() if word == "complete"} == set(names) - {"1b", "4"}
@@ -84,7 +84,7 @@ def test_a_diamond_of_twelve_survives_a_conflict_a_merge_only_failure_and_a_cras
         "Phase 4: Part 4 ... blocked\n  Blocked by: 1B",
         "State files: 12 phases",
     ):
-        assert text in told.out, told
+        assert text in result.out, result
     together = json.loads((project.home / "phases" / "phase-2c.json").read_text())
     assert "red together with 2a" in together["attempts"][0]["message"]
     assert together["error"]["resolved_on_retry"] is True

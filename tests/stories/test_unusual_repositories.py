@@ -19,22 +19,22 @@ MAKE_A = {"write": "a.txt", "text": "a\n"}
 def test_a_file_name_that_is_no_text_is_recorded_and_told(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A, {"write": "\udcff\udcfe.txt", "text": "x\n"}]])
-    told = project.run()
+    result = project.run()
     shown = [project.ask(*command) for command in (("show", "1.1"), ("log", "--json"), ("status", "--json"))]
-    assert (told.code, [one.code for one in shown]) == (0, [0, 0, 0]), told
-    assert "Traceback" not in told.err + "".join(one.err for one in shown)
+    assert (result.code, [one.code for one in shown]) == (0, [0, 0, 0]), result
+    assert "Traceback" not in result.err + "".join(one.err for one in shown)
 
 
 def test_words_that_are_no_text_reach_the_journal_all_the_same(half_done: "Project") -> None:
-    told = half_done.ask("answer", "1.2", "yes \udcff")
-    assert "Traceback" not in told.err, told
+    result = half_done.ask("answer", "1.2", "yes \udcff")
+    assert "Traceback" not in result.err, result
 
 
 def test_dates_for_git_in_the_environment_do_not_stop_a_run(project: "Project") -> None:
     project.plan(A)
     project.script(_1_1=[[MAKE_A]])
-    told = project.run(GIT_AUTHOR_DATE="yesterday-ish", GIT_COMMITTER_DATE="2001-01-01T00:00:00")
-    assert told.code == 0, told
+    result = project.run(GIT_AUTHOR_DATE="yesterday-ish", GIT_COMMITTER_DATE="2001-01-01T00:00:00")
+    assert result.code == 0, result
     assert project.git("log", "-1", "--format=%cd", "--date=format:%Y") != "2001\n"
 
 
@@ -43,11 +43,11 @@ def test_a_broken_git_config_is_told_as_such(project: "Project", tmp_path: "Path
     project.script(_1_1=[[MAKE_A]])
     config = tmp_path / "gitconfig"
     config.write_text("[user\nname = Ada\n")
-    told = project.run(GIT_CONFIG_GLOBAL=str(config))
-    assert told.code != 0
-    assert str(config) in told.err, told
-    assert "config" in told.err, told
-    assert "Traceback" not in told.err, told
+    result = project.run(GIT_CONFIG_GLOBAL=str(config))
+    assert result.code != 0
+    assert str(config) in result.err, result
+    assert "config" in result.err, result
+    assert "Traceback" not in result.err, result
 
 
 @pytest.mark.parametrize("variables", [{}, {"CACHE_KEY": "HEAD"}], ids=["by its look", "by a variable"])
@@ -57,8 +57,8 @@ def test_a_commit_whose_name_could_be_a_secret_is_still_a_commit(
     project.plan(A)
     project.git("reset", "--quiet", "--hard", commit_named(project, "4b1d"))
     project.script(_1_1=[[{"write": "a.txt", "text": "b\n"}], [MAKE_A]])
-    told = project.run(**{name: project.git("rev-parse", value) for name, value in variables.items()})
-    assert told.code == 0, told
+    result = project.run(**{name: project.git("rev-parse", value) for name, value in variables.items()})
+    assert result.code == 0, result
     assert (project.root / "a.txt").exists()
 
 

@@ -63,15 +63,15 @@ def red(project: Project, *steps: Step) -> None:
 
 def test_what_a_session_asks_for_in_a_persons_name_is_refused_recorded_and_told(project: Project) -> None:
     red(project, speaks(project))
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, result
     assert project.status() == {"1.1": "stuck"}
     assert (project.root.parent / "told.log").read_text() == "ended with 64\n" * len(SPEAKING)
     refused = [line for line in project.ask("log").out.splitlines() if "only a person can" in line]
     for words in SPEAKING:
         verb = words.split(maxsplit=1)[0].replace("resume", "run")
         assert any(f"`unstuck {verb}" in line and "inside of task 1.1 of run " in line for line in refused), verb
-    assert "only a person can" in told.out + told.err
+    assert "only a person can" in result.out + result.err
 
 
 def test_a_run_that_a_session_begins_elsewhere_is_the_sessions_own(project: Project, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_a_row_that_a_session_writes_in_a_persons_name_is_refused_without_any_sa
     program.write_text(FORGED)
     forge = f'"{sys.executable}" -I "{program}" "{project.store}" "$UNSTUCK_RUN" {os.getpid()}'
     red(project, {"run": shlex.join(["env", "-u", "UNSTUCK_TASK", "bash", "-c", forge])})
-    told = project.run("--max-attempts", "1")
-    assert (told.code, project.status()) == (3, {"1.1": "stuck"}), told
+    result = project.run("--max-attempts", "1")
+    assert (result.code, project.status()) == (3, {"1.1": "stuck"}), result
     log = project.ask("log").out
     assert log.count("`unstuck accept 1.1` was found in the journal and a session stands by it") == 2, log
     assert log.count("`unstuck accept 1.1` was found in the journal and nobody stands by it") == 6, log
@@ -134,8 +134,8 @@ def test_a_journal_of_an_older_format_takes_every_word_that_there_is_now(half_do
             f"DROP TRIGGER requests_are_readable; ALTER TABLE requests DROP COLUMN pid; ALTER TABLE requests DROP COLUMN token;"
             f"{older.replace('NEW.pid', 'NEW.id').replace('NEW.token', 'NEW.text')}; PRAGMA user_version = 2"
         )
-    told = copy.ask("approve")  # the journal takes it, and the run answers
-    assert "Nothing waits for an approval." in told.err, told
+    result = copy.ask("approve")  # the journal takes it, and the run answers
+    assert "Nothing waits for an approval." in result.err, result
 
 
 ROWS = {
@@ -187,9 +187,9 @@ def test_rows_that_nobody_of_ours_wrote_give_no_traceback_and_do_nothing(project
                 "INSERT INTO requests (run, at, verb, task, text) VALUES (?, 'soon', ?, ?, ?)", (run, verb, task, text)
             )
         journal.commit()
-    told = project.ask("retry", "1.1")
-    assert told.code == 0, told
-    assert "Traceback" not in told.err
+    result = project.ask("retry", "1.1")
+    assert result.code == 0, result
+    assert "Traceback" not in result.err
     assert project.status() == {"1.1": "pending"}
     log = project.ask("log")
     assert log.out.count("refused") >= len(GARBAGE)
@@ -199,16 +199,19 @@ def test_rows_that_nobody_of_ours_wrote_give_no_traceback_and_do_nothing(project
 def test_accept_shows_what_it_accepts(project: Project) -> None:
     red(project)
     project.run("--max-attempts", "1")
-    told = project.ask("accept", "1.1", "--because", "it is right as it is")
-    assert told.code == 0, told
+    result = project.ask("accept", "1.1", "--because", "it is right as it is")
+    assert result.code == 0, result
     for part in ("The work of task 1.1", "a.txt | 1 +", "not green: grep -q right a.txt"):
-        assert part in told.out, part
+        assert part in result.out, part
     entry = next(line for line in project.ask("log", "--json").out.splitlines() if '"verb":"accept"' in line)
     for part in ('"who":"', f'"place":"{project.root} on ', '"at":1', '"inside":""', '"shown":"'):
         assert part in entry, part
-    told = project.unstuck("resume")
-    assert told.code == 0, told
-    for text in (told.out, *(project.ask(*words).out for words in (("status",), ("show", "1.1"), ("explain", "1.1")))):
+    result = project.unstuck("resume")
+    assert result.code == 0, result
+    for text in (
+        result.out,
+        *(project.ask(*words).out for words in (("status",), ("show", "1.1"), ("explain", "1.1"))),
+    ):
         assert "accepted by a person (it is right as it is), 1 check red" in text
         assert "recovered from" not in text
         assert "all checks pass" not in text

@@ -66,18 +66,18 @@ LIES: dict[str, Sequence["Step"]] = {
 def test_a_lying_agent_lands_nothing(calc: "Project", lie: str) -> None:
     calc.script(_1_1=[LIES[lie]])
     before = calc.git("rev-parse", "main")
-    told = calc.run("--max-attempts", "1", "--json")
-    assert told.code == 3, told
-    assert told.json["tasks"]["1.1"]["commit"] is None, told
+    result = calc.run("--max-attempts", "1", "--json")
+    assert result.code == 3, result
+    assert result.json["tasks"]["1.1"]["commit"] is None, result
     assert calc.git("rev-parse", "main") == before
-    assert calc.git("rev-list", "--count", f"main..unstuck/{told.json['run']}") == "0"
+    assert calc.git("rev-list", "--count", f"main..unstuck/{result.json['run']}") == "0"
 
 
 def test_green_by_weakening_is_called_tampered_and_names_the_place(calc: "Project") -> None:
     calc.script(_1_1=[LIES["loosens the assertion"], [{"write": "calc.py", "text": RIGHT_CALC}]])
-    told = calc.run("--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.1"]["attempts"] == 2
+    result = calc.run("--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.1"]["attempts"] == 2
     log = calc.ask("log").out
     assert "tampered" in log
     assert "test_calc.py:5" in log
@@ -87,8 +87,8 @@ def test_green_by_weakening_is_called_tampered_and_names_the_place(calc: "Projec
 
 def test_an_honest_change_of_the_named_file_lands_at_once(calc: "Project") -> None:
     calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, DONE]])
-    told = calc.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = calc.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
 
 
 @pytest.mark.parametrize(("policy", "code"), [("warn", 0), ("reject", 3), ("off", 0)])
@@ -96,8 +96,8 @@ def test_the_scope_fence_warns_or_rejects(project: "Project", policy: str, code:
     project.settings(f'{LIMITS}[verify]\nscope = "{policy}"\n')
     project.file("tasks.md", "- [ ] 1.1 Make a\n  - **Files**: `a.txt`\n  - **Verify**: `test -f a.txt`\n")
     project.script(_1_1=[[{"write": "a.txt", "text": "a\n"}, {"write": "elsewhere.txt", "text": "b\n"}, DONE]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == code, told
+    result = project.run("--max-attempts", "1")
+    assert result.code == code, result
     assert ("elsewhere.txt is not among the task's Files" in project.ask("log").out) is (policy != "off")
 
 
@@ -105,8 +105,8 @@ def test_a_secret_of_this_machine_does_not_land_and_is_never_shown(project: "Pro
     project.plan(("1.1", "Make a", "test -f a.txt"))
     secret = "wholly-unguessable-9431"  # made up
     project.script(_1_1=[[{"write": "a.txt", "text": f"one\nkey: {secret}\n"}, DONE]])
-    told = project.run("--max-attempts", "1", SOME_API_KEY=secret)
-    assert told.code == 3, told
+    result = project.run("--max-attempts", "1", SOME_API_KEY=secret)
+    assert result.code == 3, result
     assert "a.txt:2" in project.ask("log").out
     assert secret.encode() not in b"".join(content for _, content in project.stored_bytes())
 
@@ -114,8 +114,8 @@ def test_a_secret_of_this_machine_does_not_land_and_is_never_shown(project: "Pro
 def test_an_empty_change_is_not_taken_for_work_because_the_checks_were_green_before(project: "Project") -> None:
     project.plan(("1.1", "Improve it", "test -f readme.txt"))
     project.script(_1_1=[[DONE]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (3, 1), result
     assert "is it done already?" in project.ask("log").out
 
 
@@ -126,8 +126,8 @@ def test_the_tasks_behind_one_that_may_be_done_already_go_on(project: "Project")
         "- [ ] 1.2 Make b\n  - **Depends on**: 1.1\n  - **Verify**: `test -f b.txt`\n",
     )
     project.script(_1_1=[[DONE]], _1_2=[[{"write": "b.txt"}, DONE]])
-    told = project.run("--json")
-    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "stuck", "1.2": "complete"}
+    result = project.run("--json")
+    assert {name: task["status"] for name, task in result.json["tasks"].items()} == {"1.1": "stuck", "1.2": "complete"}
 
 
 def test_what_a_person_did_meanwhile_is_done(project: "Project") -> None:
@@ -135,16 +135,16 @@ def test_what_a_person_did_meanwhile_is_done(project: "Project") -> None:
     project.script(_1_1=[[{"write": "a.txt", "text": "wrong\n"}], [DONE]])
     assert project.run("--max-attempts", "1").code == 3
     project.file("a.txt", "right\n")
-    told = project.unstuck("resume", "--json")
-    assert (told.code, told.json["tasks"]["1.1"]["status"]) == (0, "complete"), told
+    result = project.unstuck("resume", "--json")
+    assert (result.code, result.json["tasks"]["1.1"]["status"]) == (0, "complete"), result
 
 
 def test_work_that_an_earlier_task_did_as_well_needs_no_change(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt"}, {"write": "b.txt"}]], _1_2=[[DONE]])
-    told = project.run("--json")
-    assert told.code == 0, told
-    assert told.json["tasks"]["1.2"] == {"status": "complete", "attempts": 1, "commit": None, "cost_usd": None}
+    result = project.run("--json")
+    assert result.code == 0, result
+    assert result.json["tasks"]["1.2"] == {"status": "complete", "attempts": 1, "commit": None, "cost_usd": None}
 
 
 def test_a_result_that_names_files_which_do_not_exist_is_refuted(project: "Project") -> None:
@@ -179,8 +179,8 @@ def test_a_changed_test_must_hold_in_its_old_form_unless_the_task_names_it(
 ) -> None:
     calc.file("tasks.md", PLAN.format(check=f"{PYTEST} test_calc.py").replace("`calc.py`", files) + "\n")
     calc.script(_1_1=[[{"write": "calc.py", "text": code}, {"write": "test_calc.py", "text": test}, DONE]])
-    told = calc.run("--max-attempts", "1", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = calc.run("--max-attempts", "1", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result
 
 
 def test_a_tree_that_was_refused_is_refused_again_though_its_checks_are_remembered(calc: "Project") -> None:
@@ -191,8 +191,8 @@ def test_a_tree_that_was_refused_is_refused_again_though_its_checks_are_remember
         DONE,
     ]
     calc.script(_1_1=[bent, bent])
-    told = calc.run("--max-attempts", "2", "--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 2), told
+    result = calc.run("--max-attempts", "2", "--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (3, 2), result
     assert calc.ask("log").out.count("in its old form it fails on the new code") >= 2
 
 
@@ -207,8 +207,8 @@ def test_a_module_that_the_task_has_to_write_is_no_package_to_install(project: "
     check = f"PYTHONPATH=. {sys.executable} -c 'import parser_core'"
     project.file("tasks.md", f"- [ ] 1.1 Parse\n  - **Files**: `parser_core.py`\n  - **Verify**: `{check}`\n")
     project.script(_1_1=[[{"write": "notes.md"}, DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 2), result
     assert "module_missing" in project.ask("log").out
     brief = (project.home / "briefs" / "1.1-2-1.md").read_text()
     assert "install" not in brief.lower()
@@ -218,8 +218,8 @@ def test_an_agent_that_wrote_nothing_is_not_taken_for_a_machine_that_lacks_a_pac
     tells = 'test -f parser_core.py || { echo "acceptance: No module named \\"parser_core\\""; exit 1; }'
     project.file("tasks.md", f"- [ ] 1.1 Parse\n  - **Files**: `parser_core.py`\n  - **Verify**: `{tells}`\n")
     project.script(_1_1=[[DONE], [{"write": "parser_core.py", "text": "x = 1\n"}, DONE]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 2), result
 
 
 # --- what the agent leaves lying about ---------------------------------------------------------------------
@@ -251,9 +251,9 @@ def test_what_the_workspace_copies_and_sets_up_is_there_when_we_check(project: "
         ("1.2", "Make b", "test -f deps/lib.txt && test -f made/stamp && test -f b.txt"),
     )
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "b.txt"}]])
-    told = project.run("--json")
-    assert told.code == 0, told
-    assert [task["attempts"] for task in told.json["tasks"].values()] == [1, 1]
+    result = project.run("--json")
+    assert result.code == 0, result
+    assert [task["attempts"] for task in result.json["tasks"].values()] == [1, 1]
 
 
 # --- sessions that end badly, with the work right -----------------------------------------------------------
@@ -271,8 +271,8 @@ def test_right_work_lands_however_the_session_ended(calc: "Project", end: str) -
     calc.settings("[limits]\nsilence = 1\n")
     calc.file("tasks.md", PLAN.format(check="grep -q a.+.b calc.py"))
     calc.script(_1_1=[[{"write": "calc.py", "text": RIGHT_CALC}, *BAD_ENDS[end]]])
-    told = calc.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = calc.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
     assert (calc.root / "calc.py").read_text() == RIGHT_CALC
 
 
@@ -286,11 +286,11 @@ def test_a_test_that_failed_before_burns_no_attempt(project: "Project") -> None:
     project.settings(f'{LIMITS}[checks]\ntest = "{PYTEST}"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
     assert (
         "was red before any work (test_old.py::test_broken): what was red there guards nothing"
-        in told.err + project.ask("log").out
+        in result.err + project.ask("log").out
     )
 
 
@@ -318,8 +318,8 @@ def test_a_red_linter_is_excused_until_the_work_adds_a_complaint(project: "Proje
     project.settings(f'{LIMITS}[checks]\nlint = "{lint}"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Make b", "test -f b.txt"))
     project.script(_1_1=[[{"write": "a.txt", "text": "fine\n"}]], _1_2=[[{"write": "b.txt", "text": "TODO: mine\n"}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "stuck"}
+    result = project.run("--max-attempts", "1", "--json")
+    assert {name: task["status"] for name, task in result.json["tasks"].items()} == {"1.1": "complete", "1.2": "stuck"}
 
 
 ONCE = "sh -c 'test -f {0} || {{ touch {0}; exit 1; }}'"
@@ -328,8 +328,8 @@ ONCE = "sh -c 'test -f {0} || {{ touch {0}; exit 1; }}'"
 def test_a_check_that_fails_in_every_fresh_clone_is_red_though_its_second_run_would_pass(project: "Project") -> None:
     project.plan(("1.1", "Make a", "test -d out || { mkdir out; exit 1; }"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert (told.code, told.json["tasks"]["1.1"]["commit"]) == (3, None), told
+    result = project.run("--max-attempts", "1", "--json")
+    assert (result.code, result.json["tasks"]["1.1"]["commit"]) == (3, None), result
     assert "flaky" not in project.ask("log").out
 
 
@@ -339,17 +339,17 @@ def test_a_gate_that_wavers_burns_no_attempt_and_is_reported(project: "Project",
     project.settings(f'{LIMITS}[checks]\ntest = "{gate}"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 1), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 1), result
     assert "is flaky: on one and the same tree it failed 1 of 2 times" in project.ask("log").out
 
 
 def test_a_tasks_own_check_that_wavers_is_a_question_and_not_a_pass(project: "Project", tmp_path: Path) -> None:
     project.plan(("1.1", "Make a", ONCE.format(tmp_path / "failed-once")))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
-    assert "failed and then passed on the same tree" in told.out + project.ask("log").out
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (3, 1), result
+    assert "failed and then passed on the same tree" in result.out + project.ask("log").out
 
 
 def test_a_broken_check_is_run_until_two_runs_say_the_same(project: "Project", tmp_path: Path) -> None:
@@ -366,8 +366,8 @@ def test_a_judge_of_the_base_that_does_not_end_is_a_question_that_says_so(projec
     project.settings(f'{LIMITS}[checks]\ntest = "sh run.sh"\n[verify.timeouts]\ntest = 2\n')
     project.plan(("1.1", "Renew the app", "grep new app.txt"))
     project.script(_1_1=[[{"write": "app.txt", "text": "new\n"}, {"write": "run.sh", "text": "test -f app.txt\n"}]])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (3, 1), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (3, 1), result
     assert "it does not end in time" in project.ask("log").out
 
 
@@ -394,8 +394,8 @@ def test_a_gate_that_was_red_excuses_what_can_be_compared_and_nothing_more(proje
     project.settings(f'{LIMITS}[checks]\ntest = "{gate}"\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}, {"write": "out.txt", "text": after}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = project.run("--max-attempts", "1", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result
     log = project.ask("log").out
     assert log.index("was red before any work") < log.index("attempt 1"), "it is told before the first session"
     assert log.count("was red before any work") == 1
@@ -412,8 +412,8 @@ def test_a_check_that_repairs_the_tree_has_not_verified_what_would_land(project:
     project.plan(("1.1", "Make a", "test -f a.py"))
     kept = [{"write": "a.py", "text": "good = 1\n"}]
     project.script(_1_1=[[{"write": "a.py", "text": "bad = 1\n"}], kept])
-    told = project.run("--json")
-    assert (told.code, told.json["tasks"]["1.1"]["attempts"]) == (0, 2), told
+    result = project.run("--json")
+    assert (result.code, result.json["tasks"]["1.1"]["attempts"]) == (0, 2), result
     assert (project.root / "a.py").read_text() == "good = 1\n"
     assert "passes only because it changes a.py" in project.ask("log").out
     assert "Run it and keep what it writes" in (project.home / "briefs" / "1.1-2-1.md").read_text()
@@ -443,9 +443,9 @@ def test_a_check_that_cannot_fail_verifies_nothing(project: "Project", check: st
     project.file("run.sh", "exit 1\n")
     project.plan(("1.1", "Make a", check))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.run()
-    assert told.code == 3, told
-    assert "unstuck accept 1.1 --because" in told.out
+    result = project.run()
+    assert result.code == 3, result
+    assert "unstuck accept 1.1 --because" in result.out
     assert "unverified" in project.ask("log").out
 
 
@@ -463,8 +463,8 @@ def test_a_declared_gate_whose_tool_is_missing_stops_the_task_before_an_agent_is
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
     for option in ("--max-attempts=1", "--fresh"):
-        told = project.run(option)
-        assert told.code == 3, told
+        result = project.run(option)
+        assert result.code == 3, result
         assert not list((project.home / "briefs").glob("1.1-*")), "nobody was asked"
     shown: Any = project.ask("show", "1.1", "--json").json
     assert shown["error"]["attempt_1"]["type"] == "dependency_missing"
@@ -474,8 +474,11 @@ def test_a_gate_whose_tool_a_later_task_is_to_write_is_held_against_nobody_befor
     project.settings(f"{LIMITS}[checks]\nlint = '{sys.executable} -m lintall'\n")
     project.plan(("1.1", "Make a", "test -f a.txt"), ("1.2", "Write the linter lintall", "test -f lintall.py"))
     project.script(_1_1=[[{"write": "a.txt"}]], _1_2=[[{"write": "lintall.py", "text": "open('a.txt')\n"}]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert {name: task["status"] for name, task in told.json["tasks"].items()} == {"1.1": "complete", "1.2": "complete"}
+    result = project.run("--max-attempts", "1", "--json")
+    assert {name: task["status"] for name, task in result.json["tasks"].items()} == {
+        "1.1": "complete",
+        "1.2": "complete",
+    }
 
 
 @pytest.mark.parametrize("what", ["ask_base", "PROBES"])
@@ -488,7 +491,7 @@ def test_a_fault_of_ours_while_work_is_tried_is_a_question_and_ends_no_run(
     monkeypatch.setattr(examining, what, (broken,) if what == "PROBES" else broken)
     project.plan(("1.1", "Make a", "test -f a.txt"))
     project.script(_1_1=[[{"write": "a.txt"}]])
-    told = project.ask("run", "tasks.md", "--agent", project.agent)
-    assert told.code == 3, told
+    result = project.ask("run", "tasks.md", "--agent", project.agent)
+    assert result.code == 3, result
     assert project.status() == {"1.1": "stuck"}
-    assert "so a person should look at it: IndexError('nobody has thought of this')" in told.out, told
+    assert "so a person should look at it: IndexError('nobody has thought of this')" in result.out, result

@@ -240,8 +240,8 @@ def tried(project: "Project", base: Files, check: str, written: Files, *, files:
     project.git("add", "-A")
     project.git("commit", "-q", "-m", "Ask for an answer")
     project.script(_1_1=[[{"write": name, "text": text} for name, text in written.items()]])
-    told = project.run("--max-attempts", "1", "--json")
-    assert told.json["tasks"]["1.1"]["status"] == status, told
+    result = project.run("--max-attempts", "1", "--json")
+    assert result.json["tasks"]["1.1"]["status"] == status, result
 
 
 def test_a_script_that_asserts_is_no_work_of_a_task_that_names_no_files(project: "Project") -> None:
@@ -253,7 +253,7 @@ def test_a_script_that_asserts_is_no_work_of_a_task_that_names_no_files(project:
     right = [{"write": "app.py", "text": WRONG.replace("0", "42")}]
     more = {"write": "check.py", "text": f"{SCRIPT['check.py']}assert app.answer() > 41\n"}
     project.script(_1_1=[[{"write": "check.py", "text": "print('all ok')\n"}], [*right, more]])
-    told = project.run("--json")
-    assert told.code == 0, told
-    task = told.json["tasks"]["1.1"]
+    result = project.run("--json")
+    assert result.code == 0, result
+    task = result.json["tasks"]["1.1"]
     assert (task["status"], task["attempts"]) == ("complete", 2)

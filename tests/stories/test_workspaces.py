@@ -32,8 +32,8 @@ def test_a_copied_venv_serves_the_checks_of_every_worktree(python_project: "Proj
         )
     )
     project.script(_1_1=[[{"write": "src/shop/__init__.py", "text": "PRICE = 2\n"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("ls-tree", "-r", "--name-only", "main", ".venv") == ""
     worktree, _ = project.slots
     assert not (worktree / ".venv").is_symlink()
@@ -45,10 +45,10 @@ def test_an_editable_install_is_not_copied_and_the_user_is_told_what_to_do_inste
     project.settings('[workspace]\ncopy = [".venv"]\n')
     project.plan(("1.1", "Change the price", ".venv/bin/python -c 'import shop; assert shop.PRICE == 1'"))
     project.script(_1_1=[[{"write": "src/shop/__init__.py", "text": "PRICE = 2\n"}]])
-    told = project.run("--max-attempts", "1")
-    assert told.code == 3, "the check must not see the user's checkout, where the price is 1"
-    assert "shop.pth in it installs the project from" in told.err, told
-    assert "by a `setup` in `[workspace]`" in told.err
+    result = project.run("--max-attempts", "1")
+    assert result.code == 3, "the check must not see the user's checkout, where the price is 1"
+    assert "shop.pth in it installs the project from" in result.err, result
+    assert "by a `setup` in `[workspace]`" in result.err
     assert "shop.pth" in project.ask("doctor").out
 
 
@@ -71,8 +71,8 @@ def test_setup_makes_an_editable_venv_once_per_worktree_and_checks_import_the_wo
             for number in (2, 3, 4)
         }
     )
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert log.read_text().splitlines() == ["made"] * 2, (
         "three tasks, one worktree for the agent and one for the checks"
     )
@@ -89,8 +89,8 @@ def test_the_line_ends_that_a_person_likes_make_no_right_work_red(project: "Proj
     project.git("checkout", "--", "run.bat")
     project.plan(("1.1", "Make a", "test $(tr -d a-z < a.txt | wc -c) = 1 && grep -q $'\\r' run.bat"))
     project.script(_1_1=[[{"write": "a.txt", "text": "right\n"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("cat-file", "blob", "main:a.txt") == "right"
     assert project.git("status", "--porcelain") == ""
 
@@ -98,9 +98,9 @@ def test_the_line_ends_that_a_person_likes_make_no_right_work_red(project: "Proj
 def test_a_setup_that_fails_is_a_question_with_its_output(project: "Project") -> None:
     project.settings('[workspace]\nsetup = ["echo the registry is down >&2; exit 4"]\n')
     project.plan(("1.1", "Make a", "test -f a.txt"))
-    told = project.run()
-    assert told.code == 3, told
-    assert "the registry is down >&2; exit 4" in told.out
+    result = project.run()
+    assert result.code == 3, result
+    assert "the registry is down >&2; exit 4" in result.out
     assert "the registry is down" in project.ask("show", "1.1").out
     assert project.ask("status", "--json").json["tasks"]["1.1"]["attempts"] == 1, "the agent is not to blame"
 
@@ -112,8 +112,8 @@ def test_worktreeinclude_brings_ignored_files_in_and_nothing_else(project: "Proj
     (project.root / "private.key").write_text("secret\n")
     project.plan(("1.1", "Make a", "test -f a.txt && grep -q MODE test.env && test ! -e private.key"))
     project.script(_1_1=[[{"write": "a.txt"}, {"append": "test.env", "text": "changed by the agent"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert (project.root / "test.env").read_text() == "MODE=test\n"
     assert "test.env" not in project.git("ls-tree", "--name-only", "main")
 
@@ -143,8 +143,8 @@ def test_node_modules_serve_the_checks_and_do_not_land(node_project: "Project", 
     check = "node -e \"require('assert').equal(require('left-pad')('x'), ' x'); require('assert').equal(require('./price'), 2)\""
     project.plan(("1.1", "Change the price", check))
     project.script(_1_1=[[{"write": "price.js", "text": "module.exports = 2\n"}]])
-    told = project.run()
-    assert told.code == 0, told
+    result = project.run()
+    assert result.code == 0, result
     assert project.git("log", "-1", "--grep=Change the price", "--name-only", "--format=", "main") == "price.js"
     worktree, _ = project.slots
     assert (worktree / "node_modules").is_symlink() == (rule == "link")
@@ -163,18 +163,18 @@ def workspaces(node_project: "Project") -> "Project":
 
 def test_a_workspace_link_that_leads_back_is_told_with_the_way_on(workspaces: "Project") -> None:
     workspaces.settings('[workspace]\ncopy = ["node_modules"]\n')
-    told = workspaces.run("--max-attempts", "1")
-    assert told.code == 3, "the check sees the user's own package, so green would be a lie"
-    assert "node_modules cannot be placed" in told.err, told
-    assert "by a `setup` in `[workspace]`" in told.err
+    result = workspaces.run("--max-attempts", "1")
+    assert result.code == 3, "the check sees the user's own package, so green would be a lie"
+    assert "node_modules cannot be placed" in result.err, result
+    assert "by a `setup` in `[workspace]`" in result.err
 
 
 def test_setup_makes_workspace_links_that_lead_into_the_worktree(workspaces: "Project") -> None:
     workspaces.settings(
         '[workspace]\nsetup = ["mkdir -p node_modules && ln -sfn ../packages/price node_modules/price"]\n'
     )
-    told = workspaces.run()
-    assert told.code == 0, told
+    result = workspaces.run()
+    assert result.code == 0, result
     landed = workspaces.git("log", "-1", "--grep=Change the price", "--name-only", "--format=", "main")
     assert landed == "packages/price/index.js"
 
@@ -199,10 +199,10 @@ def test_a_place_where_no_slot_can_be_made_is_told_as_that_place(project: "Proje
     state = str(tmp_path / "state")
     examined = project.unstuck("doctor", "--no-run", XDG_STATE_HOME=state)
     assert f"{state} is no folder that can be written" in examined.out, examined
-    told = project.run(XDG_STATE_HOME=state)
-    assert told.code == 1, told
-    assert state in told.err, told
-    assert "rm -rf" not in told.err, "there is nothing to remove"
-    assert "slots" in told.err.partition("Hint: ")[2], told
+    result = project.run(XDG_STATE_HOME=state)
+    assert result.code == 1, result
+    assert state in result.err, result
+    assert "rm -rf" not in result.err, "there is nothing to remove"
+    assert "slots" in result.err.partition("Hint: ")[2], result
     (tmp_path / "state").unlink()
     assert project.unstuck("resume", XDG_STATE_HOME=state).code == 0

@@ -34,9 +34,9 @@ def tried(
     project.git("add", "-A")
     project.git("commit", "-q", "-m", "Ask for a product")
     project.script(_1_1=[steps])
-    told = project.run("--max-attempts", "1", "--json")
-    status = told.json["tasks"]["1.1"]["status"]
-    assert (told.code == 0) == (status == "complete"), told
+    result = project.run("--max-attempts", "1", "--json")
+    status = result.json["tasks"]["1.1"]["status"]
+    assert (result.code == 0) == (status == "complete"), result
     return f"{status}: {project.ask('show', '1.1').out}"
 
 
@@ -60,9 +60,9 @@ def test_a_link_lands_only_where_it_stays_in_the_tree(project: "Project", case: 
     (outside / "calc.py").write_text(RIGHT)
     place = target.format(outside=outside, name="outside")
     steps: list[Step] = [{"run": f"ln -sfn {place} calc.py"}]
-    told = tried(project, {**CALC, "sums.py": RIGHT}, "test -e calc.py", steps, files=files)
-    assert told.startswith("complete") == lands, told
-    assert (OUT in told) == (not lands), told
+    result = tried(project, {**CALC, "sums.py": RIGHT}, "test -e calc.py", steps, files=files)
+    assert result.startswith("complete") == lands, result
+    assert (OUT in result) == (not lands), result
 
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
@@ -75,8 +75,8 @@ EMPTIES = f"{BUILD}pathlib.Path('tests/test_mul.py').write_text('def test_mul():
 
 def test_a_check_reads_the_tree_and_not_what_the_set_up_made_of_it(project: "Project") -> None:
     steps = written({"build_assets.py": EMPTIES})
-    told = tried(project, BUILDS, PYTEST, steps, files="`build_assets.py`, `calc.py`", settings=SETUP)
-    assert told.startswith("stuck"), told
+    result = tried(project, BUILDS, PYTEST, steps, files="`build_assets.py`, `calc.py`", settings=SETUP)
+    assert result.startswith("stuck"), result
 
 
 # --- what the base knows already --------------------------------------------------------------------------------------
@@ -85,9 +85,9 @@ GOLDEN = {"calc.py": "print(0)\n", "expected.txt": "6\n", "check.sh": "python3 c
 
 
 def test_data_of_the_base_is_the_bases_though_the_task_names_no_files(project: "Project") -> None:
-    told = tried(project, GOLDEN, "sh check.sh", written({"expected.txt": "0\n"}))
-    assert told.startswith("stuck"), told
-    assert "expected.txt" in told
+    result = tried(project, GOLDEN, "sh check.sh", written({"expected.txt": "0\n"}))
+    assert result.startswith("stuck"), result
+    assert "expected.txt" in result
 
 
 PATCHES = "import calc\n\ncalc.mul = lambda a, b: a * b\n\n\ndef test_extra():\n    assert calc.mul(3, 3) == 9\n"
@@ -107,8 +107,8 @@ def test_a_new_test_file_does_not_bend_the_product_for_the_others(project: "Proj
     files = {"calc.py": f"{product}# done\n", "tests/test_calc_extra.py": test}
     if "import patch" in test:
         files["patch.py"] = "import calc\n\ncalc.mul = lambda a, b: a * b\n"
-    told = tried(project, CALC, PYTEST, written(files))
-    assert told.startswith("complete") == lands, told
+    result = tried(project, CALC, PYTEST, written(files))
+    assert result.startswith("complete") == lands, result
 
 
 # --- what stands in the way of the tools ------------------------------------------------------------------------------
@@ -121,9 +121,9 @@ def test_a_plugin_of_the_runner_in_the_tree_does_not_land_by_itself(project: "Pr
         "bend-1.dist-info/entry_points.txt": "[pytest11]\nbend = bend\n",
         "bend.py": "import calc\n\ncalc.mul = lambda a, b: a * b\n",
     }
-    told = tried(project, CALC, PYTEST, written({"calc.py": f"{OPEN}# done\n", **plugin}), files=files)
-    assert told.startswith("stuck"), told
-    assert "bend-1.dist-info" in told
+    result = tried(project, CALC, PYTEST, written({"calc.py": f"{OPEN}# done\n", **plugin}), files=files)
+    assert result.startswith("stuck"), result
+    assert "bend-1.dist-info" in result
 
 
 MOCKED = {
@@ -139,8 +139,8 @@ MOCKED = {
 @pytest.mark.parametrize("case", MOCKED)
 def test_product_code_that_takes_in_what_tests_are_made_of_is_asked_about(project: "Project", case: str) -> None:
     path, text = MOCKED[case]
-    told = tried(project, CALC, PYTEST, written({path: text}), files=f"`{path}`")
-    assert told.startswith("stuck"), told
+    result = tried(project, CALC, PYTEST, written({path: text}), files=f"`{path}`")
+    assert result.startswith("stuck"), result
 
 
 def test_an_assertion_in_the_product_itself_is_no_question(project: "Project") -> None:
@@ -152,6 +152,8 @@ def test_an_assertion_in_the_product_itself_is_no_question(project: "Project") -
 
 def test_a_secret_in_a_name_does_not_land(project: "Project") -> None:
     name = "ghp_" + "k3Jx9QpLm2Vb7Nc4Ws8Zt1Ry6Uf0Ad5Ge2Hh"
-    told = tried(project, CALC, "test -f calc.py", [{"write": f"{name}.txt", "text": ""}, *written({"calc.py": RIGHT})])
-    assert told.startswith("stuck"), told
-    assert name not in told
+    result = tried(
+        project, CALC, "test -f calc.py", [{"write": f"{name}.txt", "text": ""}, *written({"calc.py": RIGHT})]
+    )
+    assert result.startswith("stuck"), result
+    assert name not in result

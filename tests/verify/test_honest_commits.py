@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.project import Project, Told
+    from tests.project import CommandResult, Project
 
 BASE = {
     "calc.py": "def add(a, b):\n    return a + b\n\n\ndef verify(a):\n    return a > 0\n\n\ndef old(a):\n    return -a\n",
@@ -92,7 +92,7 @@ def test_honest_commits_whose_tests_are_not_named_land_or_ask_with_the_test_and_
     assert not offenders, json.dumps(offenders, indent=1)
 
 
-def committed(project: "Project", title: str, files: Mapping[str, str | None], *, named: bool) -> "Told":
+def committed(project: "Project", title: str, files: Mapping[str, str | None], *, named: bool) -> "CommandResult":
     """Commit a change on the base, and verify it as the work on a task that names its tests or does not."""
     for path, text in files.items():
         place = project.root / path
