@@ -39,7 +39,7 @@ from benchmarks.mutations import mutations
 from benchmarks.report import Report, Target
 from benchmarks.rounds import judge_rounds
 from unstuck.app.verify_command import verify_by_hand
-from unstuck.engine.stops import Stopper
+from unstuck.engine.stops import RunStop
 from unstuck.model.changes import Change
 from unstuck.model.verdict import Remark, Verdict
 from unstuck.verify.audit.auditing import audit
@@ -170,8 +170,8 @@ def _verified(
         settings = f"[checks]\ntest = {json.dumps(line)}\n[verify]\nreruns = 0\ntimeouts = {{ test = {seconds} }}\n"
         (clone / "unstuck.toml").write_text(settings, encoding="utf-8")
         files = [one.path for one in changes if not is_judge(one.path)]
-        stopper = Stopper(drain=0.0)
-        return verify_by_hand(clone, commit, files, stopper, lambda _what, _how: None, cache=False).verdict
+        run_stop = RunStop(drain_seconds=0.0)
+        return verify_by_hand(clone, commit, files, run_stop, lambda _what, _how: None, cache=False).verdict
 
 
 def released(old: Path, new: Path) -> Iterator[Judged]:

@@ -14,17 +14,18 @@ from unstuck.agents.assignment import Assignment
 from unstuck.agents.claims import claim
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-from unstuck.engine.context import Kit, Layout, NoRemedies
-from unstuck.engine.local_dispatcher import PROBE, Here
+from unstuck.engine.context import RunContext, Services
+from unstuck.engine.local_dispatcher import PROBE, LocalDispatcher
 from unstuck.engine.pool import Pool
 from unstuck.engine.recorder import Recorder
-from unstuck.engine.requests import Operations
-from unstuck.engine.stops import Stopper
+from unstuck.engine.requests import RequestHandler
+from unstuck.engine.stops import RunStop
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.config import Config
 from unstuck.model.event import Entry, Event, Options, Request, RunStarted, Verb
 from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
+from unstuck.model.layout import Layout
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
@@ -33,6 +34,7 @@ from unstuck.policy.profiles import Policy, profile
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.toolbox import Remedies
+from unstuck.verify.check_context import CheckContext
 
 ENDED_WELL = Ended(ending="exited", exit_code=0)
 
@@ -176,47 +178,61 @@ class World:
     ) -> RunState:
         """Run the tasks, or go on after a cut: what the journal holds decides."""
         journal = journal or MemoryJournal()
-        record = Recorder(journal, fold(journal.entries), redactor({}))
+        state = fold(journal.entries)
+        recorder = Recorder(journal, state, redactor({}))
         if not journal.entries:
             options = Options(agents=(self.name,), parallel=parallel)
-            record(
+            recorder.record(
                 RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=options, tasks=tuple(tasks))
             )
-        stopper = Stopper(drain=0.0)
-        kit = Kit(
-            run="r",
-            record=record,
-            workspace=self,
-            processes=Stage(self),
-            agents={self.name: self},
-            tasks={task.id: task for task in tasks},
-            plan=Sheet(),
-            dispatch=Here,
-            config=Config(),
+        run_stop, clock = RunStop(drain_seconds=0.0), FakeClock()
+        checks = self._check_context(tasks, state, run_stop, parallel)
+        context = RunContext(
+            run_id="r",
+            settings=Config(),
             policy=policy or profile("adaptive"),
             experience=Experience(),
             guidance={},
-            gates=(),
-            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
-            own_files=Paper(),
-            redactor=redactor({}),
-            stop=stopper,
-            clock=FakeClock(),
-            judge=NoJudge(),
-            remedies=remedies or NoRemedies(),
-            spare=parallel,
+            layout=checks.layout,
         )
-        operations = Operations(record=record, journal=journal, workspace=self, stopper=stopper)
+        agents = {self.name: self}
+        services = Services(
+            recorder=recorder,
+            checks=checks,
+            dispatcher=LocalDispatcher(checks, agents, clock),
+            agents=agents,
+            plan_file=Sheet(),
+            clock=clock,
+            remedies=remedies,
+        )
         pool = Pool(
-            kit=kit,
+            context=context,
+            services=services,
             journal=journal,
-            projections=self,
-            operations=operations,
-            stopper=stopper,
+            run_files=self,
+            requests=RequestHandler(recorder=recorder, journal=journal, workspace=self, stop_signal=run_stop),
+            stop=run_stop,
             parallel=parallel,
         )
-        record(pool.run())
-        return record.state
+        recorder.record(pool.run())
+        return state
+
+    def _check_context(self, tasks: Sequence[Task], state: RunState, run_stop: RunStop, parallel: int) -> CheckContext:
+        return CheckContext(
+            run_id="r",
+            settings=Config(),
+            layout=Layout(Path("/nonexistent"), Path("/nonexistent")),
+            gates=(),
+            tasks={task.id: task for task in tasks},
+            state=state,
+            workspace=self,
+            processes=Stage(self),
+            own_files=Paper(),
+            judge=NoJudge(),
+            redactor=redactor({}),
+            stop=run_stop,
+            first_checkout_slot=parallel,
+        )
 
     # --- an agent and its processes ----------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 import pytest
 
-from unstuck.engine.projections import Projections
+from unstuck.compat.run_files import Projections
 from unstuck.engine.recorder import Recorder
 from unstuck.journal.run_state import RunState
 from unstuck.model.action import Accept, Escalate
@@ -433,25 +433,25 @@ def office(tmp_path: Path) -> Office:
     record = Recorder(journal, RunState(), redactor({}))
     projections = Projections(home=tmp_path / ".unstuck", store=tmp_path / "store", plan=plan, told=record.note)
     options, tasks = Options(agents=("actor",)), plan.read().tasks
-    record(
+    record.record(
         RunStarted(
             run="r", plan="tasks.md", format="tasks.md", base="b", branch=None, options=options, tasks=tuple(tasks)
         )
     )
-    record(AttemptStarted(task="1.1", attempt=1, agent="actor", base="b", slot=0))
+    record.record(AttemptStarted(task="1.1", attempt=1, agent="actor", base="b", slot=0))
     return Office(plan, journal, record, projections)
 
 
 def test_a_task_that_lands_while_files_are_written_was_not_edited_by_hand(office: Office) -> None:
-    office.plan.meanwhile = lambda: office.record(Acted(task="1.1", action=Accept(), commit="c"))
+    office.plan.meanwhile = lambda: office.record.record(Acted(task="1.1", action=Accept(), commit="c"))
     office.write()
     assert office.edits() == []
 
 
 def test_a_write_that_was_cut_short_is_not_an_edit(office: Office) -> None:
-    office.record(Acted(task="1.1", action=Escalate(question="What now?")))
+    office.record.record(Acted(task="1.1", action=Escalate(question="What now?")))
     office.write()
-    office.record(RunResumed(epoch=True, tip="b"))
+    office.record.record(RunResumed(epoch=True, tip="b"))
 
     def cut() -> None:
         raise PowerCut
@@ -475,7 +475,7 @@ def test_a_write_that_was_cut_short_is_not_an_edit(office: Office) -> None:
 def test_a_status_that_a_person_changes_is_an_edit(
     office: Office, status: str, expected: list[tuple[str, str, str]], config: str
 ) -> None:
-    office.record(Acted(task="1.1", action=Escalate(question="What now?")))
+    office.record.record(Acted(task="1.1", action=Escalate(question="What now?")))
     office.write()
     file = office.projections.home / "phases" / "phase-1.1.json"
     content = json.loads(file.read_text())

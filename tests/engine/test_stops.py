@@ -1,13 +1,13 @@
 """When a run stops, and when it does not: its own limit, verified work, repetition; never a claim or mere errors."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from unstuck.engine.context import NoRemedies
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
 from unstuck.policy.profiles import Limits, profile
+from unstuck.remedies.toolbox import Remedies
 from unstuck.testing import MemoryJournal, Part, World
 
 TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))
@@ -78,7 +78,7 @@ def test_a_cut_charges_no_budget_of_any_kind() -> None:
     assert state.tasks["1.1"].charged <= 1
 
 
-class Faulty(NoRemedies):
+class Faulty:
     """Remedies that fail, whatever is asked of them."""
 
     def __getattribute__(self, name: str) -> Any:
@@ -87,7 +87,7 @@ class Faulty(NoRemedies):
 
 def test_a_fault_of_ours_inside_of_a_remedy_is_told_and_ends_no_run() -> None:
     world = World({"1.1": [Part(work="wrong"), Part(work="right")]})
-    state = world.run([TASK], remedies=Faulty())
+    state = world.run([TASK], remedies=cast("Remedies", Faulty()))
     assert state.tasks["1.1"].status == "complete"
     for fault in ("relieve", "advise", "passed"):
         assert any(

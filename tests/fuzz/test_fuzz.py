@@ -14,7 +14,7 @@ import pytest
 from tests.fuzz.mutation import AWKWARD, mutated
 from tests.project import Project
 
-from unstuck.engine.projections import Projections
+from unstuck.compat.run_files import Projections
 from unstuck.hook.entry import respond
 from unstuck.hook.hook_input import MOMENTS, hear
 from unstuck.journal.sqlite import SqliteJournal

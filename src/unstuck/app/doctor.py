@@ -20,16 +20,15 @@ from unstuck.app.config_file import has_config, read_config
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.settings import sandboxed_purposes
 from unstuck.app.state_folder import journal_path
-from unstuck.app.verify_command import first_checking_slot, kit_aside
+from unstuck.app.verify_command import first_checking_slot, separate_check_context
 from unstuck.app.worker_setup import fleet_of
-from unstuck.engine.context import Kit
-from unstuck.engine.stops import Interrupted, Stopper
+from unstuck.engine.stops import RunStop
 from unstuck.git.git_command import git_processes
 from unstuck.git.pruning import SNAPSHOT_REFS
 from unstuck.git.repository import Repository, find_repository, slots_folder
 from unstuck.git.untracked_files import unsafe_copies
 from unstuck.model.config import Config
-from unstuck.model.errors import CannotWrite, GitFailed, UnstuckError
+from unstuck.model.errors import CannotWrite, GitFailed, Interrupted, UnstuckError
 from unstuck.model.landing import RUN_BRANCH_REFS
 from unstuck.model.text import counted, one_line
 from unstuck.process.caller import calling_session
@@ -37,6 +36,7 @@ from unstuck.process.sandbox import sandbox_problem
 from unstuck.toolchain.ci_workflows import ci_commands, drifted
 from unstuck.toolchain.detection import detect, way_around
 from unstuck.toolchain.shell import BUILTINS, parts, words
+from unstuck.verify.check_context import CheckContext
 from unstuck.verify.checks import NotSetUp, Site
 
 NAME = "doctor"
@@ -61,7 +61,7 @@ class Finding:
 
 
 def examine(
-    cwd: Path, *, stopper: Stopper | None = None, seen: Callable[[str, str], None] | None = None
+    cwd: Path, *, run_stop: RunStop | None = None, seen: Callable[[str, str], None] | None = None
 ) -> tuple[Finding, ...]:
     """Look at everything that a run needs; stop early only where nothing further can be seen.
 
@@ -85,7 +85,7 @@ def examine(
     missing: Mapping[str, str] | None = None
     if seen is not None and not calling_session():
         try:
-            missing = _missing_where_checks_run(repository, config, stopper or Stopper(drain=0.0), seen)
+            missing = _missing_where_checks_run(repository, config, run_stop or RunStop(drain_seconds=0.0), seen)
         except Interrupted as error:
             raise KeyboardInterrupt from error
         except (NotSetUp, UnstuckError, OSError) as error:
@@ -280,19 +280,19 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _missing_where_checks_run(
-    repository: Repository, config: Config, stopper: Stopper, seen: Callable[[str, str], None]
+    repository: Repository, config: Config, run_stop: RunStop, seen: Callable[[str, str], None]
 ) -> dict[str, str]:
     """Set a slot up as a run does, and ask there for the programs of every check; return what each would not find."""
     lines = tuple(config.checks.values())
     if not lines and not config.workspace.setup:
         return {}
     with first_checking_slot(repository) as slot:
-        kit = kit_aside(repository, config, slot, stopper, seen)
-        Site(kit=kit, name=NAME, slot=slot).stand(repository.head)
-        return {line: word for line in lines for word in islice(_not_there(kit, slot, line), 1)}
+        context = separate_check_context(repository, config, slot, run_stop, seen)
+        Site(context=context, name=NAME, slot=slot).stand(repository.head)
+        return {line: word for line in lines for word in islice(_not_there(context, slot, line), 1)}
 
 
-def _not_there(kit: Kit, slot: int, line: str) -> Iterator[str]:
+def _not_there(context: CheckContext, slot: int, line: str) -> Iterator[str]:
     """Yield what a line calls and the slot has not; a folder that it changes into is changed into."""
     before = ""
     for called in map(words, parts(line)):
@@ -301,13 +301,13 @@ def _not_there(kit: Kit, slot: int, line: str) -> Iterator[str]:
         elif called and called[0] not in BUILTINS:
             ask = f"{before}command -v -- {shlex.quote(called[0])}"
             module = called[2] if called[1:2] == ["-m"] and len(called) > 2 else ""  # noqa: PLR2004  # python -m MODULE
-            if not _holds(kit, slot, ask):
+            if not _holds(context, slot, ask):
                 yield called[0]
             elif module:
                 finds = FINDS.format(module.partition(".")[0])
-                if not _holds(kit, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
+                if not _holds(context, slot, f"{before}{shlex.quote(called[0])} -c {shlex.quote(finds)}"):
                     yield f"the module {module} of {called[0]}"
 
 
-def _holds(kit: Kit, slot: int, line: str) -> bool:
-    return kit.processes.run(kit.command(NAME, line, slot, timeout=SECONDS), stop=kit.stop).ok
+def _holds(context: CheckContext, slot: int, line: str) -> bool:
+    return context.processes.run(context.command(NAME, line, slot, timeout=SECONDS), stop=context.stop).ok

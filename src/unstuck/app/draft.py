@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.agents.agent_set import first_found, no_agent
+from unstuck.agents.agent_set import agent, first_found, no_agent
 from unstuck.app.config_file import read_config
 from unstuck.app.services import refuse_inside_an_agent
 from unstuck.app.settings import gates_of
-from unstuck.app.verify_command import free_slot, kit_aside, told_as_errors
+from unstuck.app.verify_command import free_slot, local_dispatcher, separate_check_context, told_as_errors
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.engine.context import Kit, timed
-from unstuck.engine.local_dispatcher import Here
-from unstuck.engine.stops import Interrupted, Stopper
+from unstuck.engine.local_dispatcher import LocalDispatcher
+from unstuck.engine.stops import RunStop
 from unstuck.git.repository import find_repository
 from unstuck.model.config import WALL_CLOCK, TimeLimits
-from unstuck.model.errors import BadUsage, CannotWrite, Unavailable
+from unstuck.model.errors import BadUsage, CannotWrite, Interrupted, Unavailable
 from unstuck.model.failure import Kind
 from unstuck.model.orders import SessionOrder
 from unstuck.model.outcome import Outcome
@@ -33,6 +32,7 @@ from unstuck.plans.review import Proposal
 from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes, write_atomically
 from unstuck.report.briefs import draft_brief, repair_brief, shapes
 from unstuck.verify.check_cache import open_memory
+from unstuck.verify.check_context import CheckContext, with_check_timeout
 from unstuck.verify.checks import Site, check_on, diagnosed
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Drafting:
     agents: tuple[str, ...]
     consent: Consent
     seen: Callable[[str, str], None]
-    stopper: Stopper
+    run_stop: RunStop
     _allowed: set[str] = field(default_factory=set)
     _refused: bool = False
     _repairing: bool = False
@@ -95,9 +95,9 @@ class Drafting:
             )
         gates = gates_of(read_config(find_repository(self.cwd).root), find_repository(self.cwd).root)
         shape = shapes()[self.format]
-        with self._at_work() as kit:
+        with self._at_work() as dispatcher:
             brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
-            return self._rounds(kit, goal, brief, text="", own=())
+            return self._rounds(dispatcher, goal, brief, text="", own=())
 
     def repair(self, text: str, own: Sequence[str]) -> Draft:
         """Let the agent repair a plan; `own` are the commands that a person wrote into it.
@@ -107,28 +107,29 @@ class Drafting:
         from unstuck.plans.review import unmarked
 
         self._repairing = True
-        with self._at_work() as kit:
-            draft = self._examined(kit, unmarked(text), own, rounds=0)
+        with self._at_work() as dispatcher:
+            draft = self._examined(dispatcher.checks, unmarked(text), own, rounds=0)
             if draft.sound:
                 return draft
             brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
-            return self._rounds(kit, "", brief, text=draft.text, own=own)
+            return self._rounds(dispatcher, "", brief, text=draft.text, own=own)
 
     # --- below ---------------------------------------------------------------------------------------
 
-    def _rounds(self, kit: Kit, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
+    def _rounds(self, dispatcher: LocalDispatcher, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
         """Ask until nothing is wrong any more, or nobody expects another round to help."""
-        draft, shape = self._round(kit, 1, brief, text, own), shapes().get(self.format, "")
+        draft, shape = self._round(dispatcher, 1, brief, text, own), shapes().get(self.format, "")
         while not draft.sound and draft.rounds < ROUNDS:
             brief = repair_brief(goal, draft.text, draft.problems, file=self.file, shape=shape)
-            draft = self._round(kit, draft.rounds + 1, brief, draft.text, own)
+            draft = self._round(dispatcher, draft.rounds + 1, brief, draft.text, own)
         return draft
 
-    def _round(self, kit: Kit, number: int, brief: str, text: str, own: Sequence[str]) -> Draft:
-        return self._examined(kit, self._session(kit, number, brief, text), own, rounds=number)
+    def _round(self, dispatcher: LocalDispatcher, number: int, brief: str, text: str, own: Sequence[str]) -> Draft:
+        plan_text = self._session(dispatcher, number, brief, text)
+        return self._examined(dispatcher.checks, plan_text, own, rounds=number)
 
     @contextmanager
-    def _at_work(self) -> Iterator[Kit]:
+    def _at_work(self) -> Iterator[LocalDispatcher]:
         from unstuck.model.plan import Task
 
         refuse_inside_an_agent()
@@ -138,31 +139,33 @@ class Drafting:
             no_agent()
         self.agents = names[:1]
         with free_slot(repository) as slot, told_as_errors():
-            yield kit_aside(
+            checks = separate_check_context(
                 repository,
                 config,
                 slot,
-                self.stopper,
+                self.run_stop,
                 self.seen,
-                run=NAME,
+                run_id=NAME,
                 memory=open_memory(repository, config),
-                agents=self.agents,
                 task=Task(id=NAME, title="Write a plan"),
                 gates=gates_of(config, repository.root),
             )
+            agents = {name: agent(name, config, repository.root) for name in self.agents}
+            yield local_dispatcher(checks, agents)
 
-    def _session(self, kit: Kit, number: int, brief: str, text: str) -> str:
+    def _session(self, dispatcher: LocalDispatcher, number: int, brief: str, text: str) -> str:
         """Run one session of the agent in a slot at HEAD, and return the plan that it left there."""
-        head, slot = find_repository(self.cwd).head, kit.spare
-        place = kit.workspace.prepare(slot, head, None, clean=True) / self.file
+        checks = dispatcher.checks
+        head, slot = find_repository(self.cwd).head, checks.first_checkout_slot
+        place = checks.workspace.prepare(slot, head, None, clean=True) / self.file
         if text:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8", errors="surrogateescape")
         else:
             place.unlink(missing_ok=True)
-        ((name, agent),) = kit.agents.items()
-        self.seen(NAME, f"round {number}: {agent.name} writes the plan")
-        limits = kit.config.limits
+        ((name, writer),) = dispatcher.agents.items()
+        self.seen(NAME, f"round {number}: {writer.name} writes the plan")
+        limits = checks.settings.limits
         order = SessionOrder(
             run=NAME,
             task=NAME,
@@ -171,28 +174,28 @@ class Drafting:
             agent=name,
             slot=slot,
             base=head,
-            brief=kit.redactor.text(brief),
+            brief=checks.redactor.text(brief),
             limits=TimeLimits(
                 first_output=limits.first_output or None,
                 silence=limits.silence or None,
                 wall_clock=(WALL_CLOCK if limits.wall_clock is None else limits.wall_clock) or None,
             ),
         )
-        outcome = Here(kit).run(order, self.stopper).outcome
+        outcome = dispatcher.run(order, self.run_stop).outcome
         if outcome.ended.ending == "stopped":
             raise Interrupted
-        return _taken(place) or _said(agent.name, outcome)
+        return _taken(place) or _said(writer.name, outcome)
 
-    def _examined(self, kit: Kit, text: str, own: Sequence[str], *, rounds: int) -> Draft:
+    def _examined(self, checks: CheckContext, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
         from unstuck.plans.review import faults, proposed, wanting
 
-        plan = self._read(kit, text)
+        plan = self._read(checks, text)
         problems = list(faults(plan, own, complete=not self._repairing))
         asked = proposed(plan, own)
         proofs: tuple[Proof, ...] = ()
         if approved := self._may_run(asked):
-            proofs = tuple(self._proofs(kit, plan, {one.command for one in asked if not one.effect}))
+            proofs = tuple(self._proofs(checks, plan, {one.command for one in asked if not one.effect}))
             problems += wanting(proofs)
         return Draft(
             text=text,
@@ -205,7 +208,7 @@ class Drafting:
             agent=", ".join(self.agents),
         )
 
-    def _read(self, kit: Kit, text: str) -> "Plan":
+    def _read(self, checks: CheckContext, text: str) -> "Plan":
         from unstuck.model.plan import Plan, Problem
         from unstuck.plans.plan_file import read_text
         from unstuck.plans.review import reviewed
@@ -213,7 +216,9 @@ class Drafting:
         if not text.strip():
             missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
             return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return reviewed(read_text(text, self.format, self.file, find_repository(self.cwd).root), gates=len(kit.gates))
+        return reviewed(
+            read_text(text, self.format, self.file, find_repository(self.cwd).root), gates=len(checks.gates)
+        )
 
     def _may_run(self, asked: "Sequence[Proposal]") -> bool:
         """Ask for what was not asked for yet; a person who said no is not asked again."""
@@ -227,23 +232,23 @@ class Drafting:
                 self._refused = True
         return all(one.command in self._allowed for one in harmless)
 
-    def _proofs(self, kit: Kit, plan: "Plan", commands: set[str]) -> "Iterator[Proof]":
+    def _proofs(self, checks: CheckContext, plan: "Plan", commands: set[str]) -> "Iterator[Proof]":
         from unstuck.plans.review import Proof
 
         head = find_repository(self.cwd).head
-        site = Site(kit=kit, name=NAME, slot=kit.spare)
-        kit.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
-        tree = kit.workspace.tree_of(head)
+        site = Site(context=checks, name=NAME, slot=checks.first_checkout_slot)
+        checks.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
+        tree = checks.workspace.tree_of(head)
         for task in plan.tasks:
-            for own in timed(task, kit.config.verify.timeout).checks if not task.done else ():
+            for own in with_check_timeout(task, checks.settings.verify.timeout).checks if not task.done else ():
                 if own.command in commands:
                     result = check_on(site, own, head)
-                    showing = _showing(kit, task, result, tree)
-                    says = one_line(kit.redactor.text(result.ended.tail), WORDS_CHARS)
+                    showing = _showing(checks, task, result, tree)
+                    says = one_line(checks.redactor.text(result.ended.tail), WORDS_CHARS)
                     yield Proof(task=task.shown, command=own.command, showing=showing, says=says)
 
 
-def _showing(kit: Kit, task: "Task", result: CheckResult, tree: str) -> "Showing":
+def _showing(checks: CheckContext, task: "Task", result: CheckResult, tree: str) -> "Showing":
     from unstuck.plans.review import is_guard
 
     if result.repaired:
@@ -252,7 +257,7 @@ def _showing(kit: Kit, task: "Task", result: CheckResult, tree: str) -> "Showing
         return "wavers"
     ended = result.ended
     evidence = Evidence(stdout=ended.tail, exit_code=ended.exit_code, command=result.command)
-    found = None if ended.ok else diagnosed(kit, evidence, tree)
+    found = None if ended.ok else diagnosed(checks, evidence, tree)
     if found is not None and found.kind in MISSING:  # a program or a package that no task is to write
         return "absent"
     if is_guard(task):

@@ -17,9 +17,9 @@ from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import found_file, has_config
 from unstuck.app.services import Run, Watcher, refuse_inside_an_agent
 from unstuck.app.settings import config_here, resolved, works_inside
-from unstuck.app.verify_command import first_checking_slot, kit_aside, told_as_errors
+from unstuck.app.verify_command import first_checking_slot, separate_check_context, told_as_errors
 from unstuck.compat.smart_ralph import asked_by
-from unstuck.engine.stops import Stopper
+from unstuck.engine.stops import RunStop
 from unstuck.git.repository import Repository, find_repository
 from unstuck.model.config import GATE_TIMEOUTS, Config, WorkspaceConfig
 from unstuck.model.errors import BadUsage, Unavailable
@@ -76,7 +76,7 @@ class FirstConfig:
 
 
 def write_first_config(
-    cwd: Path, *, force: bool, stopper: Stopper, seen: Callable[[str, str], None] | None
+    cwd: Path, *, force: bool, run_stop: RunStop, seen: Callable[[str, str], None] | None
 ) -> FirstConfig:
     """Look at a repository, prove what fits it, and write it down; without anybody who is told, nothing is run."""
     refuse_inside_an_agent()
@@ -86,7 +86,7 @@ def write_first_config(
         hint = "Edit it, or replace it with --force: the old one is kept beside it."
         raise BadUsage(f"{path} is there already.", hint=hint)
     stack = with_ci(detect(repository.root), repository.root)
-    stack, gates = proof = unproven(stack) if seen is None else prove(repository, stack, stopper, seen)
+    stack, gates = proof = unproven(stack) if seen is None else prove(repository, stack, run_stop, seen)
     text = config_text(agents := agents_on_path(), stack, gates)
     if path.exists():
         path.rename(path.with_name(f"{CONFIG_NAME}.{time.strftime('%Y%m%d-%H%M%S')}.old"))
@@ -95,7 +95,7 @@ def write_first_config(
     return FirstConfig(path=path, text=text, notes=notes, agents=agents)
 
 
-def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None]) -> tuple[str, ...]:
+def try_what_fits(cwd: Path, run_stop: RunStop, seen: Callable[[str, str], None]) -> tuple[str, ...]:
     """Prove what fits a repository that nobody configured, and keep it for its runs; say what was seen.
 
     On a commit that was tried before, everything is known, so this costs nothing.
@@ -108,7 +108,7 @@ def try_what_fits(cwd: Path, stopper: Stopper, seen: Callable[[str, str], None])
             kept.unlink()
         return ()
     stack = with_ci(detect(repository.root), repository.root)
-    stack, gates = prove(repository, stack, stopper, seen) if stack.proposals else unproven(stack)
+    stack, gates = prove(repository, stack, run_stop, seen) if stack.proposals else unproven(stack)
     write_atomically(kept, config_text((), stack, gates))
     told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in gates if gate.kept]
     return (*((FOUND, *told) if told else ()), *stack.notes)
@@ -120,12 +120,12 @@ def unproven(stack: Stack) -> Proof:
     return stack, tuple(gates)
 
 
-def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable[[str, str], None]) -> Proof:
+def prove(repository: Repository, stack: Stack, run_stop: RunStop, seen: Callable[[str, str], None]) -> Proof:
     """Set a slot up and run the gates; where that fails or nothing guards, with copies of what the user's checkout has."""
     with first_checking_slot(repository) as slot, told_as_errors():
         proof, notes = None, list[str]()
         try:
-            proof = _in_slot(repository, stack, slot, stopper, seen)
+            proof = _in_slot(repository, stack, slot, run_stop, seen)
             if not stack.setup or _guards(proof):
                 return proof
         except NotSetUp as error:
@@ -133,7 +133,7 @@ def prove(repository: Repository, stack: Stack, stopper: Stopper, seen: Callable
             notes = [f"The set-up `{'; '.join(stack.setup)}` failed: {said}"]
         bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
         bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(*notes, *bare.notes))
-        as_it_is = _in_slot(repository, bare, slot, stopper, seen)
+        as_it_is = _in_slot(repository, bare, slot, run_stop, seen)
         return as_it_is if proof is None or _guards(as_it_is) else proof
 
 
@@ -142,11 +142,11 @@ def _guards(proof: Proof) -> bool:
 
 
 def _in_slot(
-    repository: Repository, stack: Stack, slot: int, stopper: Stopper, seen: Callable[[str, str], None]
+    repository: Repository, stack: Stack, slot: int, run_stop: RunStop, seen: Callable[[str, str], None]
 ) -> Proof:
     config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
-    kit = kit_aside(repository, config, slot, stopper, seen, memory=open_memory(repository, config))
-    site = Site(kit=kit, name=NAME, slot=slot)
+    context = separate_check_context(repository, config, slot, run_stop, seen, memory=open_memory(repository, config))
+    site = Site(context=context, name=NAME, slot=slot)
     site.stand(repository.head)
     nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
     gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
@@ -176,11 +176,11 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
 
     `nothing` is a tree without files, which git knows without having it.
     """
-    workspace = site.kit.workspace
+    workspace = site.context.workspace
     product = [path for path in workspace.tree_files(workspace.tree_of(head)) if part_of(path) == "product"]
     if not product:
         return False
-    site.kit.seen(NAME, "the same without the code of the repository; it must fail now")
+    site.context.show_activity(NAME, "the same without the code of the repository; it must fail now")
     try:
         without = site.once(check, head, workspace.tree_with_paths(head, nothing, product))
     except NotSetUp:  # what cannot even be set up without the product is made of it
@@ -204,7 +204,7 @@ def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[s
         return USELESS, result.not_meaningful_because
     if result.ended.ending != "exited":
         return USELESS, f"it did not end within {check.timeout:.0f} s"
-    if hindered(site.kit, check, result, head):
+    if hindered(site.context, check, result, head):
         return USELESS, f"it cannot run here: {_message(site, check, result)}"
     if check.kind == "test" and result.counts is None and not result.tests:
         return USELESS, f"it fails before any test: {_message(site, check, result)}"
@@ -223,9 +223,9 @@ def _how_red(result: CheckResult) -> str:
 
 
 def _message(site: Site, check: Check, result: CheckResult) -> str:
-    found = site.kit.judge.diagnose(evidence(check, result.ended))
+    found = site.context.judge.diagnose(evidence(check, result.ended))
     last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "no output")
-    return one_line(site.kit.redactor.text(found.message if found else last), SAID_CHARS)
+    return one_line(site.context.redactor.text(found.message if found else last), SAID_CHARS)
 
 
 def config_text(agents: Sequence[str], stack: Stack, gates: Sequence[FoundGate]) -> str:

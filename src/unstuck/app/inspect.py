@@ -15,7 +15,6 @@ from unstuck.agents.output_streams import gist
 from unstuck.app.config_file import read_config, readable_config
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.state_folder import claimed
-from unstuck.engine.context import Layout
 from unstuck.engine.resume import unfinished
 from unstuck.git.pruning import SNAPSHOT_REFS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository
@@ -28,6 +27,7 @@ from unstuck.model.config import AgentConfig
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, encode
 from unstuck.model.landing import run_branch
+from unstuck.model.layout import Layout
 from unstuck.model.outcome import ToolCall
 from unstuck.model.plan import named
 from unstuck.model.text import one_line

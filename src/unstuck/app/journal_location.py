@@ -17,6 +17,8 @@ from unstuck.process.caller import machine_and_boot
 if TYPE_CHECKING:
     from unstuck.engine.supervise import Supervisor
     from unstuck.fleet.postgres_journal import PostgresJournal
+    from unstuck.fleet.wire import Sheet
+    from unstuck.verify.check_context import CheckContext
 
 REMEMBERED = "store"
 """The file that says where the last run's journal is."""
@@ -111,65 +113,76 @@ def _remembered(repository: Repository) -> str:
 
 
 @contextmanager
-def staffed(supervisor: "Supervisor", journal: Store, config: Config, repository: Repository) -> "Iterator[Supervisor]":
+def with_dispatcher(
+    supervisor: "Supervisor", journal: Store, config: Config, repository: Repository
+) -> "Iterator[Supervisor]":
     """Let a fleet do the work of a run, where the configuration names a store; else everything stays as it is."""
     if not config.store.url:
         yield supervisor
         return
-    from unstuck.engine.context import NoRemedies  # noqa: PLC0415  # as above
-    from unstuck.engine.recorder import redacted  # noqa: PLC0415  # as above
+    from unstuck.engine.local_dispatcher import LocalDispatcher  # noqa: PLC0415  # as above
     from unstuck.fleet.far import Far, Office  # noqa: PLC0415  # an extra
     from unstuck.fleet.jobs import Job  # noqa: PLC0415  # as above
     from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
     from unstuck.fleet.remote import Remote, Shelf  # noqa: PLC0415  # as above
-    from unstuck.fleet.wire import Sheet  # noqa: PLC0415  # as above
     from unstuck.git.workspace import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
     from unstuck.policy.schedule import settled  # noqa: PLC0415  # as above
 
-    kit = supervisor.kit
-    assert isinstance(kit.workspace, GitWorkspace)
+    services = supervisor.services
+    checks, recorder = services.checks, services.recorder
+    assert isinstance(checks.workspace, GitWorkspace)
     assert isinstance(journal, PostgresJournal)
     remote = Remote(
         git=repository.git,
         objects=repository.common_dir / "objects",
-        identity=kit.workspace.identity,
+        identity=checks.workspace.identity,
         name=_known(repository, config.store.remote),
     )
-    parts = {field.name: getattr(kit.workspace, field.name) for field in fields(kit.workspace)}
-    shelf = Shelf(**parts, remote=remote, first=kit.spare)
-    # Agents are the workers' own, and what concerns this machine alone is not theirs to know.
-    shared = replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
-    sheet = Sheet(config=shared, gates=kit.gates, left_out=kit.workspace.left_out, cache=config.verify.cache)
-    if redacted(sheet, kit.redactor) != sheet:
-        raise BadUsage(
-            "The configuration has a secret in a command, and every worker would have to be told it.",
-            hint="Let the command read it from a variable that the workers have.",
-        )
+    parts = {field.name: getattr(checks.workspace, field.name) for field in fields(checks.workspace)}
+    shelf = Shelf(**parts, remote=remote, first=checks.first_checkout_slot)
+    sheet = _sheet(config, checks, checks.workspace.left_out)
     pattern = Job(
         project=project_of(repository),
-        run=kit.run,
+        run=checks.run_id,
         token=journal.token,
         labels=config.store.labels,
         priority=config.store.priority,
     )
-    office = Office(config.store.url, pattern, kit.seen, kit.record.note)
+    office = Office(config.store.url, pattern, checks.show_activity, recorder.note)
+    shelf_checks = replace(checks, workspace=shelf)
     shelf.take_up()
-    shelf.restore(kit.record.state)
+    shelf.restore(recorder.state)
     over = False
     office.open(sheet)
     try:
         yield replace(
             supervisor,
-            kit=replace(
-                kit,
-                workspace=shelf,
-                dispatch=lambda kit: Far(kit, office, shelf),
-                remedies=NoRemedies(),  # what they would mend is not this machine
+            services=replace(
+                services,
+                checks=shelf_checks,
+                dispatcher=Far(LocalDispatcher(shelf_checks, services.agents, services.clock), recorder, office, shelf),
+                remedies=None,  # what they would mend is not this machine
             ),
         )
-        over = settled(kit.record.state)
+        over = settled(recorder.state)
     finally:
         office.close(over=over)
+
+
+def _sheet(config: Config, checks: "CheckContext", left_out: tuple[str, ...]) -> "Sheet":
+    """Return what every worker must know of the run. Raise BadUsage if a command holds a secret."""
+    from unstuck.engine.recorder import redacted  # noqa: PLC0415  # a run has loaded it, and most commands only look
+    from unstuck.fleet.wire import Sheet  # noqa: PLC0415  # an extra
+
+    # Workers have agents of their own, and need no settings of this machine.
+    shared = replace(config, agents={}, profiles={}, remedies=RemediesConfig(), store=StoreConfig())
+    sheet = Sheet(config=shared, gates=checks.gates, left_out=left_out, cache=config.verify.cache)
+    if redacted(sheet, checks.redactor) != sheet:
+        raise BadUsage(
+            "The configuration has a secret in a command, and every worker would have to be told it.",
+            hint="Let the command read it from a variable that the workers have.",
+        )
+    return sheet
 
 
 def _known(repository: Repository, remote: str) -> str:

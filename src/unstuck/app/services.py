@@ -14,23 +14,23 @@ from unstuck.agents.agent_set import Crew, first_found, gather
 from unstuck.agents.assignment import Agent
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.experience_table import experience_of, order_agents, who_begins
-from unstuck.app.journal_location import open_for_run, remember_store, staffed
+from unstuck.app.journal_location import open_for_run, remember_store, with_dispatcher
 from unstuck.app.remedy_runs import Relief
 from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found, policy_of, sandbox_of
 from unstuck.app.state_folder import begin_anew, claimed, journal_path
 from unstuck.compat.auto_claude import inherited
 from unstuck.compat.autobuild import Adopted, adopt
 from unstuck.compat.notices import not_runnable
+from unstuck.compat.run_files import ExecutionLog, Projections, show_store
 from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.engine.context import Kit, Layout, timed
-from unstuck.engine.local_dispatcher import Here
-from unstuck.engine.projections import ExecutionLog, Projections, show_store
+from unstuck.engine.context import RunContext, Services
+from unstuck.engine.local_dispatcher import LocalDispatcher
 from unstuck.engine.recorder import Recorder, redacted
-from unstuck.engine.requests import nobodys_word
+from unstuck.engine.requests import refusal_of
 from unstuck.engine.resume import unfinished
-from unstuck.engine.stops import Stopper
+from unstuck.engine.stops import RunStop
 from unstuck.engine.supervise import Situation, Supervisor
 from unstuck.git.merge_back import MergeBack
 from unstuck.git.repository import Repository, RepositoryChanges, slots_folder
@@ -43,6 +43,7 @@ from unstuck.listeners.attempt_figures import MetricsFile
 from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.model.layout import Layout
 from unstuck.model.plan import Plan, Problem, check, named
 from unstuck.plans.plan_file import PlanFile
 from unstuck.plans.review import reviewed
@@ -56,6 +57,7 @@ from unstuck.redaction.redactor import REDACTED, redactor
 from unstuck.report.summaries import Summary, summary
 from unstuck.toolchain.detection import commands, describe, way_around
 from unstuck.verify.check_cache import NoMemory, open_memory
+from unstuck.verify.check_context import CheckContext, with_check_timeout
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
@@ -93,10 +95,10 @@ class Run:
     _open_journal: Callable[[Path], Store] | None = None
     _clock: Clock | None = None
     state: RunState = field(default_factory=RunState, init=False)
-    stopper: Stopper = field(init=False)
+    run_stop: RunStop = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stopper = Stopper(self._config.limits.drain)
+        self.run_stop = RunStop(self._config.limits.drain)
 
     def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
         """Run the plan, or what is left of it, to the end; return what it came to."""
@@ -148,8 +150,8 @@ class Run:
                 complaints = Complaints()
                 with listening(self._config, self._layout, complaints) as listeners:
                     supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, known, listeners)
-                    complaints.note = supervisor.kit.record.note
-                    with staffed(supervisor, journal, self._config, self._repository) as staff:
+                    complaints.note = supervisor.services.recorder.note
+                    with with_dispatcher(supervisor, journal, self._config, self._repository) as staff:
                         staff.work(situation)
                 return summary(self.state, time.time(), live=False)
 
@@ -169,13 +171,13 @@ class Run:
                 request = replace(request, pid=os.getpid(), token=attended.token)
                 number = journal.leave(self._run, request)
                 if self._is_taken(journal, attended):
-                    refused = nobodys_word(request)
+                    refused = refusal_of(request)
                     return Operated(request=request, refused=refused) if refused else None
                 with claimed(journal, self._run):
                     state = fold(journal.read(self._run))
                     known = experience_of(journal, without=self._run)
                     supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {}, known)
-                    with staffed(supervisor, journal, self._config, self._repository) as staff:
+                    with with_dispatcher(supervisor, journal, self._config, self._repository) as staff:
                         return staff.answer()[number]
 
     def concerns(self) -> tuple[Problem, ...]:
@@ -215,7 +217,7 @@ class Run:
                 return
             request = _request("run", None, str(session))
             journal.leave(session.run, request)
-        raise BadUsage(nobodys_word(request), hint="Nothing was changed.")
+        raise BadUsage(refusal_of(request), hint="Nothing was changed.")
 
     def _crew(self, plan: Plan, known: Experience | None) -> Crew:
         """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
@@ -280,55 +282,78 @@ class Run:
         known: Experience,
         listeners: tuple[Listener, ...] = (),
     ) -> Supervisor:
-        repository, config, options = self._repository, self._config, self._options
-        redact = redactor(os.environ)
+        self.state = state
         layout = self._layout
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
-        self.state = state
-        sandbox = sandbox_of(config, repository)
-        kit = Kit(
-            run=run,
-            record=Recorder(journal, state, redact, (log, *listeners, self._watcher.entry)),
-            workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
-            processes=LocalProcesses(),
-            agents=agents,
-            tasks={task.id: timed(task, config.verify.timeout) for task in plan.tasks},
-            plan=self._plan_file,
-            dispatch=Here,
-            config=config,
+        recorder = Recorder(journal, state, redactor(os.environ), (log, *listeners, self._watcher.entry))
+        checks = self._check_context(run, state, plan)
+        clock = self._clock or SystemClock()
+        context = RunContext(
+            run_id=run,
+            settings=self._config,
             policy=self._policy,
-            recovery=self._recovery(),
+            recovery_policy=self._recovery(),
             experience=known,
             guidance=catalog_guidance(),
-            gates=gates_of(config, repository.root, plan.gates),
             layout=layout,
-            own_files=DiskFiles(),
-            redactor=redact,
-            stop=self.stopper,
-            clock=self._clock or SystemClock(),
-            judge=open_rulebook(self._repository.root),
-            remedies=Relief(repository.root, sandbox),
-            sandbox=sandbox,
-            spare=options.parallel,
-            beside=room_beside(options.parallel),
-            memory=open_memory(repository, config) if config.verify.cache and options.cache else NoMemory(),
-            max_time=options.max_time,
-            budget_usd=options.budget_usd,
-            seen=self._watcher.activity,
+            max_time_seconds=self._options.max_time,
+            budget_usd=self._options.budget_usd,
         )
-        projections = Projections(
-            home=layout.home,
-            store=layout.store,
-            plan=self._plan_file,
-            stack=describe(repository.root, kit.gates),
-            commands=commands(kit.gates),
-            spec=spec_folder(self._plan_file, kit.record.note),
-            limits=kit.policy.limits,
-            told=kit.record.note,
+        services = Services(
+            recorder=recorder,
+            checks=checks,
+            dispatcher=LocalDispatcher(checks, agents, clock),
+            agents=agents,
+            plan_file=self._plan_file,
+            clock=clock,
+            remedies=Relief(self._repository.root, checks.sandbox),
         )
         return Supervisor(
-            kit=kit, journal=journal, projections=projections, home=self._home(run, state), stopper=self.stopper
+            context=context,
+            services=services,
+            journal=journal,
+            run_files=self._run_files(services, context),
+            home=self._home(run, state),
+            stop=self.run_stop,
+        )
+
+    def _check_context(self, run: str, state: RunState, plan: Plan) -> CheckContext:
+        """Return what the run's checks are run with on this machine."""
+        repository, config, options = self._repository, self._config, self._options
+        uses_cache = config.verify.cache and options.cache
+        return CheckContext(
+            run_id=run,
+            settings=config,
+            layout=self._layout,
+            gates=gates_of(config, repository.root, plan.gates),
+            tasks={task.id: with_check_timeout(task, config.verify.timeout) for task in plan.tasks},
+            state=state,
+            workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
+            processes=LocalProcesses(),
+            own_files=DiskFiles(),
+            judge=open_rulebook(repository.root),
+            redactor=redactor(os.environ),
+            stop=self.run_stop,
+            first_checkout_slot=options.parallel,
+            second_checkout_offset=second_checkout_offset(options.parallel),
+            sandbox=sandbox_of(config, repository),
+            check_cache=open_memory(repository, config) if uses_cache else NoMemory(),
+            show_activity=self._watcher.activity,
+        )
+
+    def _run_files(self, services: Services, context: RunContext) -> Projections:
+        """Return what writes the files that people read."""
+        gates, note = services.checks.gates, services.recorder.note
+        return Projections(
+            home=context.layout.home,
+            store=context.layout.store,
+            plan=self._plan_file,
+            stack=describe(self._repository.root, gates),
+            commands=commands(gates),
+            spec=spec_folder(self._plan_file, note),
+            limits=context.policy.limits,
+            told=note,
         )
 
     @property
@@ -456,7 +481,7 @@ def workspace_of(
     )
 
 
-def room_beside(parallel: int) -> int | None:
+def second_checkout_offset(parallel: int) -> int | None:
     """Return where the second checkouts of verifications are, if every task may keep two processors busy."""
     return SECOND_SLOTS if (os.cpu_count() or 1) >= 2 * parallel else None
 

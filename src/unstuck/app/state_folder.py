@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from unstuck.engine.projections import SHOWN
+from unstuck.compat.run_files import SHOWN
 from unstuck.git.git_command import Git
 from unstuck.git.repository import Repository
 from unstuck.journal.run_state import RunState, fold

@@ -3,36 +3,33 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents.agent_set import agent
+from unstuck.agents.assignment import Agent
 from unstuck.app.config_file import read_config
 from unstuck.app.inspect import look
 from unstuck.app.journal_location import has_runs, open_for_run, with_last_store
-from unstuck.app.open_run import GoalFile, plan_of
-from unstuck.app.services import refuse_inside_an_agent, room_beside, workspace_of
+from unstuck.app.open_run import plan_of
+from unstuck.app.services import refuse_inside_an_agent, second_checkout_offset, workspace_of
 from unstuck.app.settings import gates_of, sandbox_of
 from unstuck.app.state_folder import claimed
 from unstuck.diagnosis.rulebook import open_rulebook
-from unstuck.engine.context import Kit, Layout, timed
-from unstuck.engine.local_dispatcher import Here
-from unstuck.engine.recorder import Recorder
-from unstuck.engine.stops import Interrupted, Stopper
+from unstuck.engine.local_dispatcher import LocalDispatcher
+from unstuck.engine.stops import RunStop
 from unstuck.git.repository import Repository, find_repository
 from unstuck.git.workspace import GitWorkspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.config import Config
-from unstuck.model.errors import BadUsage, CannotWrite, Owned, Unavailable
-from unstuck.model.event import GOAL, Entry, Event
+from unstuck.model.errors import BadUsage, CannotWrite, Interrupted, Owned, Unavailable
+from unstuck.model.event import GOAL
+from unstuck.model.layout import Layout
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, Verdict
-from unstuck.policy.experience import Experience
-from unstuck.policy.profiles import profile
 from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
@@ -40,6 +37,7 @@ from unstuck.redaction.redactor import redactor
 from unstuck.report.verdict_formats import junit as junit_text
 from unstuck.report.verdict_formats import sarif_text
 from unstuck.verify.check_cache import Memory, NoMemory, open_memory
+from unstuck.verify.check_context import CheckContext, with_check_timeout
 from unstuck.verify.checks import NotSetUp, Site
 from unstuck.verify.examining import examine
 
@@ -64,7 +62,7 @@ def verify_by_hand(
     cwd: Path,
     name: str | None,
     files: Sequence[str],
-    stopper: Stopper,
+    run_stop: RunStop,
     seen: Callable[[str, str], None],
     *,
     cache: bool = True,
@@ -81,12 +79,14 @@ def verify_by_hand(
     known = state.tasks.get(name or "")
     what, asked, plan = _of_task(state, known, repository) if known else _of_commit(repository, name or "HEAD", files)
     # Nobody claims anything here: an empty change is nothing to be held against anyone.
-    task = replace(timed(asked.task, config.verify.timeout), commit="")
+    task = replace(with_check_timeout(asked.task, config.verify.timeout), commit="")
     with free_slot(repository) as slot, told_as_errors():
         memory = open_memory(repository, config) if cache and config.verify.cache else NoMemory()
         gates = gates_of(config, repository.root)
-        kit = kit_aside(repository, config, slot, stopper, seen, memory=memory, task=task, gates=gates, plan=plan)
-        verdict = examine(Site(kit=kit, name=task.id, slot=slot), replace(asked, task=task))
+        context = separate_check_context(
+            repository, config, slot, run_stop, seen, memory=memory, task=task, gates=gates, plan=plan
+        )
+        verdict = examine(Site(context=context, name=task.id, slot=slot), replace(asked, task=task))
     unseen = repository.uncommitted() if name is None else ()
     return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began, unseen=unseen)
 
@@ -133,61 +133,58 @@ def write_findings(verdict: Verdict, name: str, *, sarif: Path | None, junit: Pa
         raise BadUsage(error.message, hint="Name another file.") from error
 
 
-def kit_aside(  # what a kit beside a run differs in
+def separate_check_context(
     repository: Repository,
     config: Config,
     slot: int,
-    stopper: Stopper,
-    seen: Callable[[str, str], None],
+    stop: RunStop,
+    show_activity: Callable[[str, str], None],
     *,
-    run: str = NAME,
+    run_id: str = NAME,
     memory: Memory | None = None,
-    agents: Sequence[str] = (),
     task: Task | None = None,
     gates: Sequence[Check] = (),
     plan: str | None = None,
-) -> Kit:
-    """Return a kit without a run; `seen` is told each set-up command and each check."""
+) -> CheckContext:
+    """Return what checks outside of a run are run with, in a slot of their own."""
     placed = (plan,) if plan and not Path(plan).is_absolute() else ()
     return replace(
-        bare_kit(run, repository, config, workspace_of(repository, config, run, placed), slot),
-        agents={name: agent(name, config, repository.root) for name in agents},
+        bare_check_context(run_id, repository, config, workspace_of(repository, config, run_id, placed), slot),
         tasks={task.id: task} if task is not None else {},
         gates=tuple(gates),
-        stop=stopper,
-        beside=room_beside(1),
-        memory=memory or NoMemory(),
-        seen=seen,
+        stop=stop,
+        second_checkout_offset=second_checkout_offset(1),
+        check_cache=memory or NoMemory(),
+        show_activity=show_activity,
     )
 
 
-def bare_kit(run: str, repository: Repository, config: Config, workspace: GitWorkspace, slots: int) -> Kit:
-    """Return a kit at which nothing is recorded, decided or learned: all that this machine gives to it."""
-    redact = redactor(os.environ)
-    return Kit(
-        run=run,
-        record=Recorder(Nowhere(), RunState(), redact),
+def bare_check_context(
+    run_id: str, repository: Repository, config: Config, workspace: GitWorkspace, slots: int
+) -> CheckContext:
+    """Return what checks are run with on this machine, without tasks, gates or a cache."""
+    return CheckContext(
+        run_id=run_id,
+        settings=config,
+        layout=Layout(repository.root, repository.store),
+        gates=(),
+        tasks={},
+        state=RunState(),
         workspace=workspace,
         processes=LocalProcesses(),
-        agents={},
-        tasks={},
-        plan=GoalFile(Path()),  # nothing of it is read, ticked or added to
-        dispatch=Here,
-        config=config,
-        policy=profile("adaptive"),
-        experience=Experience(),
-        guidance={},
-        gates=(),
-        layout=Layout(repository.root, repository.store),
         own_files=DiskFiles(),
-        redactor=redact,
-        stop=Stopper(drain=0.0),
-        clock=SystemClock(),
         judge=open_rulebook(repository.root),
+        redactor=redactor(os.environ),
+        stop=RunStop(drain_seconds=0.0),
+        first_checkout_slot=slots,
+        second_checkout_offset=second_checkout_offset(slots),
         sandbox=sandbox_of(config, repository),
-        spare=slots,
-        beside=room_beside(slots),
     )
+
+
+def local_dispatcher(checks: CheckContext, agents: Mapping[str, Agent]) -> LocalDispatcher:
+    """Return what runs sessions of these agents on this machine."""
+    return LocalDispatcher(checks, agents, SystemClock())
 
 
 @contextmanager
@@ -233,19 +230,3 @@ def first_checking_slot(repository: Repository) -> Iterator[int]:
         repository.exclude_ours()
         with claimed(journal, NAME):
             yield Config().parallel
-
-
-class Nowhere:
-    """A journal that keeps nothing: verification by hand is no part of any run."""
-
-    def append(self, event: Event) -> Entry:
-        return Entry(0, time.time(), event)
-
-    def read(self, run: str, after: int = 0) -> Iterator[Entry]:  # noqa: ARG002  # the port's signature
-        return iter(())
-
-    def requests(self, after: int) -> tuple[()]:  # noqa: ARG002  # as above
-        return ()
-
-    def beat(self) -> None:
-        """Own nothing."""

@@ -16,9 +16,8 @@ from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import read_config
 from unstuck.app.journal_location import last_store, project_of, require_fleet
 from unstuck.app.services import refuse_inside_an_agent
-from unstuck.app.verify_command import Nowhere, bare_kit
-from unstuck.engine.context import Kit, timed
-from unstuck.engine.recorder import Recorder
+from unstuck.app.verify_command import bare_check_context, local_dispatcher
+from unstuck.engine.local_dispatcher import LocalDispatcher
 from unstuck.git.git_command import Git
 from unstuck.git.repository import Repository, RepositoryChanges, find_repository, slots_folder
 from unstuck.git.shared_objects import SharedObjects
@@ -30,6 +29,7 @@ from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
 from unstuck.verify.check_cache import NoMemory, open_memory
+from unstuck.verify.check_context import CheckContext, with_check_timeout
 
 if TYPE_CHECKING:
     from unstuck.fleet.postgres_journal import PostgresJournal
@@ -73,7 +73,7 @@ def open_worker(
     offer = Offer(project=project, agents=names, labels=tuple(labels), slots=slots, lease=lease)
     enlisted = Enlisted(link, offer)
     journal = PostgresJournal(store, project, "")
-    kits = Kits(repository, config, crew, slots, journal, kept)
+    contexts = CheckContexts(repository, config, crew, slots, journal, kept)
     remote = Remote(
         git=repository.git,
         objects=repository.common_dir / "objects",
@@ -81,7 +81,7 @@ def open_worker(
         name=repo,
         there={repository.head},
     )
-    doing = Doing(kit_of=kits.of, remote=remote, redactor=redactor(os.environ))
+    doing = Doing(dispatcher_of=contexts.dispatcher_of, remote=remote, redactor=redactor(os.environ))
     return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
 
 
@@ -109,8 +109,8 @@ def fleet_of(cwd: Path) -> "Roster | None":
         fleet.close()
 
 
-class Kits:
-    """The kits of a worker: one for each run, with the run's settings and this machine's agents."""
+class CheckContexts:
+    """What a worker works with: one value for each run, with the run's settings and this machine's agents."""
 
     def __init__(
         self,
@@ -130,36 +130,41 @@ class Kits:
         self._one = threading.Lock()
         self._states: dict[str, RunState] = {}
         self._last: dict[str, int] = {}
-        self._known: dict[str, tuple[str, Kit | None]] = {}
-        """The kit of each run, and the sheet that it was made by; the one used last is the last."""
+        self._known: dict[str, tuple[str, CheckContext | None]] = {}
+        """Run id → the sheet and the context made from it, the latest used last."""
 
-    def of(self, run: str, sheet: str, *, verifying: bool) -> Kit:
-        """Return the kit of a run; for verifying, with what the run's journal says by now."""
+    def dispatcher_of(
+        self, run: str, sheet: str, show_activity: Callable[[str, str], None], *, verifying: bool
+    ) -> LocalDispatcher:
+        """Return what does the jobs of a run. For verifying it knows what the run's journal says by now."""
+        context = self._context_of(run, sheet, verifying=verifying)
+        return local_dispatcher(replace(context, show_activity=show_activity), self._crew)
+
+    def _context_of(self, run: str, sheet: str, *, verifying: bool) -> CheckContext:
         from unstuck.fleet.wire import Sheet, read  # noqa: PLC0415  # an extra
 
         with self._one:
-            known, kit = self._known.pop(run, ("", None))
-            if kit is None or known != sheet:
-                kit = self._kit(run, read(Sheet, sheet))
-            self._known[run] = (sheet, kit)
+            known, context = self._known.pop(run, ("", None))
+            if context is None or known != sheet:
+                context = self._new_context(run, read(Sheet, sheet))
+            self._known[run] = (sheet, context)
             for old in list(self._known)[:-MOST_RUNS]:
                 for table in (self._known, self._states, self._last):
                     table.pop(old, None)
         if not verifying:
-            return kit
-        state, timeout = self._state(run), kit.config.verify.timeout
-        tasks = {name: timed(task.task, timeout) for name, task in state.tasks.items()}
-        return replace(kit, record=Recorder(Nowhere(), state, kit.redactor), tasks=tasks)
+            return context
+        state, timeout = self._state(run), context.settings.verify.timeout
+        tasks = {name: with_check_timeout(task.task, timeout) for name, task in state.tasks.items()}
+        return replace(context, state=state, tasks=tasks)
 
-    def _kit(self, run: str, sheet: "Sheet") -> Kit:
+    def _new_context(self, run: str, sheet: "Sheet") -> CheckContext:
         repository = self._repository
         config = replace(sheet.config, agents=self._config.agents)
         return replace(
-            bare_kit(run, repository, config, self._workspace(run, config, sheet), self._slots),
+            bare_check_context(run, repository, config, self._workspace(run, config, sheet), self._slots),
             processes=self._processes,
-            agents=self._crew,
             gates=sheet.gates,
-            memory=open_memory(repository, config) if sheet.cache else NoMemory(),
+            check_cache=open_memory(repository, config) if sheet.cache else NoMemory(),
         )
 
     def _state(self, run: str) -> RunState:

@@ -20,7 +20,7 @@ from unstuck.plans.tasks_md import NOT_TEXT
 
 if TYPE_CHECKING:
     from unstuck.app.draft import Draft, Drafting
-    from unstuck.engine.stops import Stopper
+    from unstuck.engine.stops import RunStop
     from unstuck.plans.review import Proposal
 WAITS_FOR_A_PERSON = 3
 PROOFS = {
@@ -113,8 +113,8 @@ def draft(goal: str, *, agent: str | None, output: Path, plan_format: str, yes: 
     if os.path.lexists(output):
         raise BadUsage(f"{output} is there already.", hint="Name another file with -o; nothing was started.")
     wanted = _wanted(goal)
-    with ending_on_interrupt() as stopper:
-        made = _drafting(output, plan_format, agent, stopper, yes=yes).write(wanted)
+    with ending_on_interrupt() as run_stop:
+        made = _drafting(output, plan_format, agent, run_stop, yes=yes).write(wanted)
     if made.problems:
         kept = keep_patch(Path.cwd(), str(output), difference("", made, str(output)))
         return _refused(made, kept, as_json=as_json)
@@ -151,8 +151,8 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     if there.sound:
         say(f"{path} is a sound plan: nothing to repair.", err=True)
         return 0
-    with ending_on_interrupt() as stopper:
-        made = _drafting(there.path, there.format, agent, stopper, yes=yes).repair(there.text, there.own)
+    with ending_on_interrupt() as run_stop:
+        made = _drafting(there.path, there.format, agent, run_stop, yes=yes).repair(there.text, there.own)
     patch = difference(there.text, made, str(path))
     if made.problems or not made.approved or not _may_replace(patch, path, yes=yes):
         kept = keep_patch(Path.cwd(), path.name, patch)
@@ -167,7 +167,7 @@ def _repaired(path: Path, plan_format: str | None, agent: str | None, *, yes: bo
     return 0
 
 
-def _drafting(output: Path, plan_format: str, agent: str | None, stopper: "Stopper", *, yes: bool) -> "Drafting":
+def _drafting(output: Path, plan_format: str, agent: str | None, run_stop: "RunStop", *, yes: bool) -> "Drafting":
     from unstuck.app.draft import Drafting, place_of
 
     cwd = Path.cwd()
@@ -176,7 +176,7 @@ def _drafting(output: Path, plan_format: str, agent: str | None, stopper: "Stopp
         file=place_of(cwd, output),
         format=plan_format,
         agents=(agent,) if agent else (),
-        stopper=stopper,
+        run_stop=run_stop,
         consent=lambda asked: _consents(asked, yes=yes),
         seen=lambda _, line: say(click.style(f"  … {plain(line)}", dim=True), err=True),
     )

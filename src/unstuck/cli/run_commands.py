@@ -201,8 +201,8 @@ def go(
     if not all(check.strip() for check in checks):
         raise click.UsageError("--check needs a command.")
     options = Options(agents=(), **wanted)
-    with ending_on_interrupt() as stopper:
-        for note in try_what_fits(Path.cwd(), stopper, Watcher().activity if quiet else show_step):
+    with ending_on_interrupt() as run_stop:
+        for note in try_what_fits(Path.cwd(), run_stop, Watcher().activity if quiet else show_step):
             say(to_width(plain(note)), err=True)
     with _progress(quiet=quiet) as progress:
         opened = open_goal(
@@ -287,9 +287,11 @@ def _signals(opened: "Run", progress: Lines) -> Iterator[None]:
     def ask(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             _leave_the_terminal()
-        again = opened.stopper.deadline() is not None
-        opened.stopper.ask("Interrupted.", SIGNALS[signal.Signals(number)])
-        drain = f"nothing new starts; running sessions get {span(opened.stopper.drain)} (limits.drain) to finish"
+        again = opened.run_stop.deadline() is not None
+        opened.run_stop.request("Interrupted.", SIGNALS[signal.Signals(number)])
+        drain = (
+            f"nothing new starts; running sessions get {span(opened.run_stop.drain_seconds)} (limits.drain) to finish"
+        )
         drain = "ending everything now" if again else f"{drain}, once more ends them at once"
         try:
             progress.say(f"Stopping: {drain}.")

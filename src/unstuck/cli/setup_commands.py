@@ -23,8 +23,8 @@ def init(*, force: bool, no_run: bool) -> None:
     from unstuck.app.init import write_first_config
 
     seen = None if no_run else show_step
-    with ending_on_interrupt() as stopper:
-        written = write_first_config(Path.cwd(), force=force, stopper=stopper, seen=seen)
+    with ending_on_interrupt() as run_stop:
+        written = write_first_config(Path.cwd(), force=force, run_stop=run_stop, seen=seen)
     say(written.text)
     for note in written.notes:
         say(f"Note: {plain(note)}", err=True)
@@ -39,8 +39,8 @@ def doctor(*, as_json: bool, no_run: bool) -> int:
     """Say what a run would miss here, what an earlier one left over, and what to do about each."""
     from unstuck.app.doctor import examine
 
-    with ending_on_interrupt() as stopper:
-        findings = examine(Path.cwd(), stopper=stopper, seen=None if no_run else show_step)
+    with ending_on_interrupt() as run_stop:
+        findings = examine(Path.cwd(), run_stop=run_stop, seen=None if no_run else show_step)
     if as_json:
         say(json.dumps({"schema": 1, "findings": [asdict(finding) for finding in findings]}))
     else:

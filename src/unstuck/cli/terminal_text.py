@@ -18,7 +18,7 @@ from unstuck.cli import say
 from unstuck.model.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.engine.stops import Stopper
+    from unstuck.engine.stops import RunStop
 
 LINE_CHARS = 300
 TITLE_CHARS = 56
@@ -129,13 +129,13 @@ def to_width(line: str) -> str:
 
 
 @contextmanager
-def ending_on_interrupt() -> Iterator["Stopper"]:
+def ending_on_interrupt() -> Iterator["RunStop"]:
     """Let Ctrl-C end what runs in a slot, and then the command; give what stops it."""
-    from unstuck.engine.stops import Stopper
+    from unstuck.engine.stops import RunStop
 
-    stopper = Stopper(drain=0.0)
-    before = signal.signal(signal.SIGINT, lambda *_: stopper.at_once("It was interrupted.", INTERRUPTED))
+    run_stop = RunStop(drain_seconds=0.0)
+    before = signal.signal(signal.SIGINT, lambda *_: run_stop.end_at_once("It was interrupted.", INTERRUPTED))
     try:
-        yield stopper
+        yield run_stop
     finally:
         signal.signal(signal.SIGINT, before)

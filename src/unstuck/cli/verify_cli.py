@@ -41,8 +41,8 @@ def verify(
     """
     from unstuck.app.verify_command import verify_by_hand, write_findings
 
-    with ending_on_interrupt() as stopper:
-        done = verify_by_hand(Path.cwd(), name, files, stopper, show_step, cache=not no_cache)
+    with ending_on_interrupt() as run_stop:
+        done = verify_by_hand(Path.cwd(), name, files, run_stop, show_step, cache=not no_cache)
     verdict = done.verdict
     if as_json:
         told = {"what": done.what, **_object(verdict), "uncommitted": [*map(plain, done.unseen)]}

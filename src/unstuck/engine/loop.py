@@ -1,7 +1,7 @@
-"""Edge: The straight line: move one task from stage to stage until it rests.
+"""Move one task from stage to stage until it rests.
 
-Every stage is a function from what is known about the task to the next fact about it. The fact is recorded before
-the next stage begins, so a crash anywhere continues here, at the same stage, after replay.
+Each stage is a function from the task's state to the next event about the task. The event is recorded before the next
+stage begins. After a crash the journal is replayed and the task goes on here, at the same stage.
 """
 
 import time
@@ -10,172 +10,178 @@ from dataclasses import replace
 
 from unstuck.compat.keyword_lists import by_word_lists
 from unstuck.diagnosis.classifying import classify, evidence_of
-from unstuck.engine.act import act, asked_for, stands_together, with_partner
-from unstuck.engine.context import Kit, used_up
-from unstuck.engine.session import open_attempt, order_of, run_session
-from unstuck.engine.stops import Interrupted
+from unstuck.engine.act import act, requested_plan_change
+from unstuck.engine.context import TaskRun, limit_reached
+from unstuck.engine.land import check_with_landed, name_conflicting_task
+from unstuck.engine.session import open_attempt, run_session, session_order
 from unstuck.engine.verification import check_first, verify
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
 from unstuck.model.action import Accept, Amend, Fix
+from unstuck.model.errors import Interrupted
 from unstuck.model.event import Acted, Classified, Decided, LineEvent, SessionEnded
 from unstuck.policy.decision import asks_for_it, decide
 from unstuck.policy.history import done_by_others, history
 from unstuck.policy.profiles import FUTILE
 from unstuck.policy.schedule import waits, waits_for_siblings
-from unstuck.verify.checks import NotSetUp, Site, diagnosed, on_base
+from unstuck.verify.checks import NotSetUp, diagnosed, on_base
 
 
-def advance(kit: Kit, name: str, slot: int) -> None:
+def advance(run: TaskRun) -> None:
     """Advance the task until it rests or the run is stopped. Safe to call again after a crash."""
+    lock = run.services.landing_lock
     try:
-        while (task := kit.record.task(name)).stage is not Stage.REST:
-            if task.stage in STARTS_WORK and (kit.stop.deadline() is not None or used_up(kit)):
+        while (task := run.services.recorder.task(run.task_id)).stage is not Stage.REST:
+            if task.stage in STARTS_WORK and _may_not_start_work(run):
                 return
-            if task.stage is Stage.OPEN and waits_for_siblings(kit.record.state, name):
+            if task.stage is Stage.OPEN and waits_for_siblings(run.state, run.task_id):
                 return
-            if waits(task, kit.clock.now()):
-                return  # the schedule starts it again at its time; others may have the room meanwhile
-            if task.stage not in LANDS:
-                kit.turn.give(name)
-            elif not _may_act(kit, task):
+            if waits(task, run.now()):
+                return  # the schedule starts the task again at its time, and others may use the slot meanwhile
+            if task.stage not in KEEPS_LOCK:
+                lock.release(run.task_id)
+            elif not _may_act(run, task):
                 return
             if task.stage is Stage.VERIFY:
-                kit.dispatcher.expect(name, slot)
-            event = PERFORM[task.stage](kit, task, slot)
-            kit.record(event)
+                run.dispatcher.expect(run.task_id, run.slot)
+            event = PERFORM[task.stage](run, task)
+            run.record(event)
             if isinstance(event, Acted) and isinstance(event.action, Fix | Amend):
                 return  # the schedule starts the task again when the new ones have landed
     except Interrupted:
         return
     finally:
-        kit.turn.give(name)
+        lock.release(run.task_id)
 
 
-def _may_act(kit: Kit, task: TaskState) -> bool:
-    """Wait for the turn to land, where that is what was decided; False if the run is stopped at once meanwhile."""
+def _may_not_start_work(run: TaskRun) -> bool:
+    """Return whether the run was asked to stop, or has reached one of its limits."""
+    return run.stop.deadline() is not None or limit_reached(run.context, run.services) != ""
+
+
+def _may_act(run: TaskRun, task: TaskState) -> bool:
+    """Wait for the landing lock if the decision is to land. Return False if the run is stopped meanwhile."""
     decision = task.current.decision
     if task.stage is not Stage.ACT or decision is None or not isinstance(decision.action, Accept):
         return True
-    place = kit.record.state.places[task.task.id]
-    return kit.turn.take(task.task.id, place, given_up=lambda: _over(kit.stop.deadline()))
+    place = run.state.places[run.task_id]
+    return run.services.landing_lock.acquire(run.task_id, place, is_given_up=lambda: _is_over(run.stop.deadline()))
 
 
-def _over(deadline: float | None) -> bool:
+def _is_over(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
 
-def reconcile(kit: Kit, task: TaskState, slot: int) -> LineEvent:
-    """End a session whose supervisor died: what it left behind is verified like any other work."""
-    begun = replace(order_of(kit, task, slot, task.current.sessions), begun=True)
-    return SessionEnded(task=task.task.id, outcome=kit.dispatcher.run(begun, kit.stop).outcome)
+def reconcile(run: TaskRun, task: TaskState) -> LineEvent:
+    """End a session whose supervisor died. The work that it left is verified like any other."""
+    order = replace(session_order(run, task, task.current.sessions), begun=True)
+    return SessionEnded(task=run.task_id, outcome=run.dispatcher.run(order, run.stop).outcome)
 
 
-def judge(kit: Kit, task: TaskState, slot: int) -> LineEvent:
-    """Say what stands in the way of landing, if anything."""
+def classify_failure(run: TaskRun, task: TaskState) -> LineEvent:
+    """Return what prevents landing, if anything."""
     attempt = task.current
     assert attempt.outcome is not None
     assert attempt.verdict is not None
-    if task.accepted or repaired(kit, task):
-        return Classified(task=task.task.id, failure=None)
-    closer = evidence_of(attempt.outcome, attempt.verdict)
-    found = diagnosed(kit, closer, attempt.verdict.tree) if closer else None
-    failure = classify(attempt.outcome, attempt.verdict, found)
-    if failure is not None and found is not None and failure.kind is found.kind:
-        failure = replace(failure, resets_at=kit.judge.resets_at(found, kit.clock.now()))
+    if task.accepted or is_repaired(run, task):
+        return Classified(task=run.task_id, failure=None)
+    evidence = evidence_of(attempt.outcome, attempt.verdict)
+    diagnosis = diagnosed(run.checks, evidence, attempt.verdict.tree) if evidence else None
+    failure = classify(attempt.outcome, attempt.verdict, diagnosis)
+    if failure is not None and diagnosis is not None and failure.kind is diagnosis.kind:
+        resets_at = run.services.checks.judge.resets_at(diagnosis, run.now())
+        failure = replace(failure, resets_at=resets_at)
     try:
-        failure = stands_together(kit, task, slot) if failure is None else with_partner(kit, task, slot, failure)
+        failure = name_conflicting_task(run, task, failure) if failure else check_with_landed(run, task)
     except NotSetUp as error:
         failure = error.failure
-    if failure is not None and kit.policy_of(task.task.id).classifier != "unstuck":
+    if failure is not None and run.policy.classifier != "unstuck":
         failure = by_word_lists(failure)
-    return Classified(task=task.task.id, failure=failure)
+    return Classified(task=run.task_id, failure=failure)
 
 
-def repaired(kit: Kit, task: TaskState) -> bool:
-    """Whether a fix task has done all of the work: it landed, the checks are green, and nothing is left to change."""
+def is_repaired(run: TaskRun, task: TaskState) -> bool:
+    """Return whether a fix task landed all the work: the checks pass and nothing is left to change."""
     verdict = task.current.verdict
-    green = verdict is not None and verdict.status == "pass"
-    return (
-        green
-        and done_by_others(kit.record.state, task.task.id)
-        and not kit.workspace.changed_paths(task.current.base, verdict.tree if verdict else "")
-    )
+    if verdict is None or verdict.status != "pass" or not done_by_others(run.state, run.task_id):
+        return False
+    return not run.workspace.changed_paths(task.current.base, verdict.tree)
 
 
-def choose(kit: Kit, task: TaskState, slot: int) -> LineEvent:
+def choose(run: TaskRun, task: TaskState) -> LineEvent:
     """Decide what to do next."""
-    name = task.task.id
-    if (asked := asked_for(kit, task)) is not None:
-        return Decided(task=name, decision=asked)
+    if (decision := requested_plan_change(run, task)) is not None:
+        return Decided(task=run.task_id, decision=decision)
+    needs_green_base = task.current.failure is not None and run.policy.green_base
     past = history(
-        kit.record.state,
-        name,
-        _choices(kit),
-        kit.clock.now(),
-        extensible=kit.plan.extensible,
-        healthy_base=task.current.failure is not None and kit.policy_of(name).green_base and _healthy(kit, task, slot),
-        own_doing=_own_doing(kit, task),
-        wants_approval=_wants_approval(kit, task),
-        gates=[kit.redactor.text(gate.command) for gate in kit.gates],
+        run.state,
+        run.task_id,
+        _agents_to_switch_to(run),
+        run.now(),
+        extensible=run.services.plan_file.extensible,
+        healthy_base=needs_green_base and _is_base_green(run, task),
+        own_doing=_asked_for_by_own_change(run, task),
+        wants_approval=_needs_approval(run, task),
+        gates=[run.services.redactor.text(gate.command) for gate in run.services.checks.gates],
     )
-    decision = decide(task.current.failure, past, kit.policy_of(name), kit.experience)
-    return Decided(task=name, decision=decision)
+    decision = decide(task.current.failure, past, run.policy, run.context.experience)
+    return Decided(task=run.task_id, decision=decision)
 
 
-def _healthy(kit: Kit, task: TaskState, slot: int) -> bool:
-    """Whether the gates are green at the commit that the attempt began with: it is as good as one that landed."""
+def _is_base_green(run: TaskRun, task: TaskState) -> bool:
+    """Return whether the gates pass at the attempt's base, so that it is as good as a landed commit."""
     base = task.current.base
-    if base in kit.record.state.green:
+    if base in run.state.green:
         return True
-    site = Site(kit=kit, name=task.task.id, slot=kit.spare + slot)
+    checkout = run.checkout
     try:
-        return all(on_base(site, gate, base).status == "pass" for gate in kit.gates)
+        return all(on_base(checkout, gate, base).status == "pass" for gate in run.services.checks.gates)
     except NotSetUp:
         return False
 
 
-def _own_doing(kit: Kit, task: TaskState) -> bool:
-    """Whether what is missing is asked for by the attempt's own change."""
+def _asked_for_by_own_change(run: TaskRun, task: TaskState) -> bool:
+    """Return whether the attempt's own change asks for what is missing."""
     failure, verdict = task.current.failure, task.current.verdict
     if failure is None or verdict is None or failure.kind not in FUTILE:
         return False
-    changes = kit.workspace.changes(verdict.base, verdict.tree)
+    changes = run.workspace.changes(verdict.base, verdict.tree)
     return asks_for_it(failure, [(change.old, change.new) for change in changes])
 
 
-def _wants_approval(kit: Kit, task: TaskState) -> bool:
-    """Whether a person wants to approve what would land now; where nothing changed, nothing lands."""
-    started, verdict = kit.record.state.started, task.current.verdict
+def _needs_approval(run: TaskRun, task: TaskState) -> bool:
+    """Return whether the user wants to approve what would land. Where nothing changed, nothing lands."""
+    started, verdict = run.state.started, task.current.verdict
     if started is None or verdict is None or "land" not in started.options.approve:
         return False
-    return bool(kit.workspace.changed_paths(verdict.base, verdict.tree))
+    return bool(run.workspace.changed_paths(verdict.base, verdict.tree))
 
 
-def go_on(kit: Kit, task: TaskState, slot: int) -> LineEvent:
-    """Go on after a wait: what a check met concerns that check, so only that is done again; else a session is run."""
-    again = verify if task.current.sessions else check_first
-    return (again if task.current.met_by_check else run_session)(kit, task, slot)
+def go_on(run: TaskRun, task: TaskState) -> LineEvent:
+    """Go on after a wait. If a check met the fault, only that check runs again, else a session runs."""
+    if not task.current.met_by_check:
+        return run_session(run, task)
+    return verify(run, task) if task.current.sessions else check_first(run, task)
 
 
-def _choices(kit: Kit) -> tuple[str, ...]:
-    """Return the agents that a task may be switched to: those that the user listed, not those of single tasks."""
-    started = kit.record.state.started
-    return started.options.agents if started is not None else tuple(kit.agents)
+def _agents_to_switch_to(run: TaskRun) -> tuple[str, ...]:
+    """Return the agents that the user listed for the run, without those of single tasks."""
+    started = run.state.started
+    return started.options.agents if started is not None else tuple(run.services.agents)
 
 
-PERFORM: Mapping[Stage, Callable[[Kit, TaskState, int], LineEvent]] = {
+PERFORM: Mapping[Stage, Callable[[TaskRun, TaskState], LineEvent]] = {
     Stage.OPEN: open_attempt,
     Stage.EXECUTE: check_first,
     Stage.RECONCILE: reconcile,
     Stage.VERIFY: verify,
-    Stage.CLASSIFY: judge,
+    Stage.CLASSIFY: classify_failure,
     Stage.DECIDE: choose,
     Stage.ACT: act,
     Stage.WAIT: go_on,
 }
 
-LANDS = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
-"""Stages through which a task keeps its turn to land: a merged tree is verified before the tip moves again."""
+KEEPS_LOCK = (Stage.VERIFY, Stage.CLASSIFY, Stage.DECIDE, Stage.ACT)
+"""Stages in which a task keeps the landing lock: a merged tree is verified before the tip moves again."""
 STARTS_WORK = (Stage.OPEN, Stage.EXECUTE, Stage.WAIT)
-"""Stages that are not begun once the run has been asked to stop, or has used up one of its limits."""
+"""Stages that do not begin once the run was asked to stop, or has reached one of its limits."""

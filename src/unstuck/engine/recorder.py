@@ -45,7 +45,7 @@ class Recorder:
         self.changed: set[str] = set()
         """Tasks whose projections are out of date."""
 
-    def __call__(self, event: Event) -> Entry:
+    def record(self, event: Event) -> Entry:
         """Make the fact durable, then true."""
         with self._lock:
             entry = self._journal.append(redacted(event, self._redactor))
@@ -69,7 +69,7 @@ class Recorder:
         self._journal.beat()
 
     def note(self, text: str, task: str | None = None, *, meanwhile: bool = False) -> None:
-        self(Noted(text=text, task=task, meanwhile=meanwhile))
+        self.record(Noted(text=text, task=task, meanwhile=meanwhile))
 
     def task(self, name: str) -> TaskState:
         with self._lock:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from unstuck.engine.recorder import Recorder
-from unstuck.engine.stops import OneTask, Stopper
+from unstuck.engine.stops import RunStop, TaskStop
 from unstuck.git.protocols import Workspace
 from unstuck.journal.stages import Stage
 from unstuck.journal.store import Journal
@@ -21,28 +21,28 @@ OF_THE_RUN: tuple[Verb, ...] = ("stop", "approve", "rollback", "undo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operations:
+class RequestHandler:
     """The requests of one run, taken in order by its owner."""
 
-    record: Recorder
+    recorder: Recorder
     journal: Journal
     workspace: Workspace
-    stopper: Stopper
+    stop_signal: RunStop
 
-    def take(self, running: Mapping[str, tuple[int, OneTask]]) -> None:
+    def take(self, running: Mapping[str, tuple[int, TaskStop]]) -> None:
         """Take all requests that are waiting. One about a running task reaches its session, or ends it and waits for that."""
-        for request in self.journal.requests(self.record.state.seen_request):
-            if refused := nobodys_word(request):
+        for request in self.journal.requests(self.recorder.state.seen_request):
+            if refused := refusal_of(request):
                 self.refuse(request, refused)
                 continue
             if request.task is not None and request.task in running:
                 task = running[request.task][1]
-                if request.verb not in SAID or not request.text or not task.listening or task.ended:
+                if request.verb not in SAID or not request.text or not task.takes_messages or task.ended:
                     task.ended = True
                     return
-                task.tell(request.text)
-                self.record(Operated(request=request))
-                self.record.note(
+                task.send(request.text)
+                self.recorder.record(Operated(request=request))
+                self.recorder.note(
                     f"What a person said reached the running session of task {request.task}.", request.task
                 )
                 continue
@@ -50,50 +50,52 @@ class Operations:
 
     def carry_out(self, request: Request, *, live: bool) -> Operated:
         """Record the request as a fact, then see to its effect."""
-        if refused := nobodys_word(request):
+        if refused := refusal_of(request):
             return self.refuse(request, refused)
         if request.task is not None:
             self.put_away(request.task)
-        if (request.task is not None or request.verb not in OF_THE_RUN) and request.task not in self.record.state.tasks:
+        if (
+            request.task is not None or request.verb not in OF_THE_RUN
+        ) and request.task not in self.recorder.state.tasks:
             answer: Operated | str = f"There is no task {request.task} in this run."
         else:
             answer = ANSWERS[request.verb](self, request)
         if live and isinstance(answer, Operated) and answer.before is not None:
             answer = "The run's branch is not moved while tasks run: `unstuck stop` first."
         operated = answer if isinstance(answer, Operated) else Operated(request=request, refused=answer)
-        self.record(operated)
+        self.recorder.record(operated)
         self.redo()
         return operated
 
     def refuse(self, request: Request, why: str) -> Operated:
         """Record, and tell in the summary, that somebody else tried to speak for a person."""
         operated = Operated(request=request, refused=why)
-        self.record(operated)
-        self.record.note(why)
+        self.recorder.record(operated)
+        self.recorder.note(why)
         return operated
 
     def put_away(self, name: str) -> None:
         """Keep the work of an attempt that was cut short, before its task starts anew and its worktree is reset."""
-        task = self.record.state.tasks.get(name)
+        task = self.recorder.state.tasks.get(name)
         if task is None or not task.attempts or task.accepted or task.stage in (Stage.OPEN, Stage.REST):
             return
         snapshot = self.workspace.snapshot(task.current.slot, str(task.last_seq))
         if snapshot is not None and not any(snapshot.ref in note for note in task.notes):
-            self.record.note(f"The unfinished work of task {name} is kept at {snapshot.ref}.", name)
+            self.recorder.note(f"The unfinished work of task {name} is kept at {snapshot.ref}.", name)
 
     def redo(self) -> None:
         """Bring the branch to where the last operation says it should be, keeping what it leaves. Harmless to repeat."""
-        seq, operated = self.record.state.last_operation
+        seq, operated = self.recorder.state.last_operation
         if operated is None or operated.refused or operated.before is None or operated.after is None:
             return
-        if self.workspace.tip() == operated.before != operated.after and self.record.state.tip == operated.after:
+        if self.workspace.tip() == operated.before != operated.after and self.recorder.state.tip == operated.after:
             self.workspace.keep_commit(str(seq), operated.before)
             self.workspace.move_branch(operated.after, expected=operated.before)
 
     # --- one answer each: a fact, or why it is refused; nothing said is consent
 
     def stop(self, _request: Request) -> Operated | str:
-        self.stopper.ask("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
+        self.stop_signal.request("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
         return ""
 
     def retry(self, request: Request) -> Operated | str:
@@ -110,7 +112,7 @@ class Operations:
         )
 
     def accept(self, request: Request) -> Operated | str:
-        task = self.record.state.tasks[request.task or ""]
+        task = self.recorder.state.tasks[request.task or ""]
         if not request.text.strip():
             return "Work is accepted for a reason, and none was given."
         if task.status == "complete":
@@ -125,7 +127,7 @@ class Operations:
 
     def approve(self, request: Request) -> Operated | str:
         """Let the work of one task land, or the run go on with everything that waits for a word."""
-        state = self.record.state
+        state = self.recorder.state
         if request.task is not None and not awaits_approval(state.tasks[request.task]):
             return f"Task {request.task} does not wait for an approval."
         held = state.ended is not None and state.ended.reason.endswith(APPROVE) and not state.may_continue
@@ -135,7 +137,7 @@ class Operations:
 
     def rollback(self, request: Request) -> Operated | str:
         """Move the run's branch back to `request.text`; tasks that landed behind it are open again."""
-        state, tip = self.record.state, self.workspace.tip()
+        state, tip = self.recorder.state, self.workspace.tip()
         target = request.text
         base = state.started.base if state.started else tip
         kept = set(self.workspace.history(target, base))
@@ -148,7 +150,7 @@ class Operations:
 
     def undo(self, request: Request) -> Operated | str:
         """Take an event back: `request.text` is its number, or empty for the last one that can be."""
-        state = self.record.state
+        state = self.recorder.state
         last = max(state.undoable, default=None)
         number = (int(request.text) if request.text.isdecimal() else None) if request.text else last
         undo = state.undoable.get(number) if number is not None else None
@@ -164,10 +166,10 @@ class Operations:
         return Operated(request=request, undoes=number, before=undo.after, after=undo.before)
 
     def _status(self, request: Request) -> str:
-        return self.record.state.tasks[request.task or ""].status
+        return self.recorder.state.tasks[request.task or ""].status
 
 
-def nobodys_word(request: Request) -> str:
+def refusal_of(request: Request) -> str:
     """Say why a request is not a person's; empty if it is."""
     if request.verb not in ANSWERS and not request.inside:
         return f"Row {request.id} of the journal's requests is none that unstuck wrote; it was left alone."
@@ -179,14 +181,14 @@ def nobodys_word(request: Request) -> str:
     return ""
 
 
-ANSWERS: Mapping[Verb, Callable[[Operations, Request], Operated | str]] = {
-    "stop": Operations.stop,
-    "retry": Operations.retry,
-    "answer": Operations.retry,
-    "reset": Operations.reopen,
-    "skip": Operations.skip,
-    "accept": Operations.accept,
-    "approve": Operations.approve,
-    "rollback": Operations.rollback,
-    "undo": Operations.undo,
+ANSWERS: Mapping[Verb, Callable[[RequestHandler, Request], Operated | str]] = {
+    "stop": RequestHandler.stop,
+    "retry": RequestHandler.retry,
+    "answer": RequestHandler.retry,
+    "reset": RequestHandler.reopen,
+    "skip": RequestHandler.skip,
+    "accept": RequestHandler.accept,
+    "approve": RequestHandler.approve,
+    "rollback": RequestHandler.rollback,
+    "undo": RequestHandler.undo,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from unstuck.engine.recorder import Recorder, redacted
-from unstuck.engine.requests import Operations
+from unstuck.engine.requests import RequestHandler
 from unstuck.git.protocols import Workspace
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import SETTLED, TaskState
@@ -40,21 +40,21 @@ class Change:
         return "; ".join(f"{verb}: {', '.join(names[:10])}" for verb, names in parts if names)
 
 
-def begin(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
+def begin(recorder: Recorder, workspace: Workspace, started: RunStarted) -> None:
     """Record the run and its plan, then give it a branch."""
-    record(started)
+    recorder.record(started)
     workspace.open_branch(started.base)
 
 
-def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, user_head: str, at: float) -> None:
+def take_up(recorder: Recorder, workspace: Workspace, requests: RequestHandler, *, user_head: str, at: float) -> None:
     """Go on with a run: finish what was begun, bring in the user's new commits, and open a new epoch after a halt."""
-    state = record.state
+    state = recorder.state
     started = state.started
     assert started is not None
-    _stand_where_work_landed(record, workspace, started)
-    operations.redo()
+    _stand_where_work_landed(recorder, workspace, started)
+    requests.redo()
     tip = workspace.merge_user_commit(
-        user_head, message=f"Merge the user's commits into {run_branch(started.run)}\n", at=at
+        user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at
     )
     if isinstance(tip, Conflict):
         raise RunConflict(
@@ -62,15 +62,15 @@ def take_up(record: Recorder, workspace: Workspace, operations: Operations, *, u
             hint=f"Merge them by hand in a checkout of {run_branch(started.run)}, then `unstuck resume`.",
         )
     halted = state.ended is not None and state.ended.exit_code not in (75, 129, 130, 143)
-    record(RunResumed(epoch=halted, tip=tip))
+    recorder.record(RunResumed(epoch=halted, tip=tip))
 
 
-def _stand_where_work_landed(record: Recorder, workspace: Workspace, started: RunStarted) -> None:
+def _stand_where_work_landed(recorder: Recorder, workspace: Workspace, started: RunStarted) -> None:
     """Have a branch that holds all that landed: somebody may have deleted it, or moved it back."""
-    tip = record.state.tip
+    tip = recorder.state.tip
     if workspace.open_branch(tip):
-        record.note(
-            f"The branch {run_branch(started.run)} was gone: it stands again where work last landed, at {tip[:12]}."
+        recorder.note(
+            f"The branch unstuck/{started.run} was gone: it stands again where work last landed, at {tip[:12]}."
         )
     elif tip not in workspace.history(workspace.tip(), started.base):
         raise CheckpointGone(
@@ -102,10 +102,10 @@ def _under_way(task: TaskState) -> tuple[str, ...]:
     return (action.id,) if isinstance(action, Fix) else ()
 
 
-def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
+def take_plan(requests: RequestHandler, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
     """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
-    record = operations.record
-    change = compare(record.state, plan.tasks, redactor)
+    recorder = requests.recorder
+    change = compare(recorder.state, plan.tasks, redactor)
     if not change:
         return
     if not accepted:
@@ -115,52 +115,52 @@ def take_plan(operations: Operations, plan: Plan, redactor: Redactor, *, accepte
             hint=f"Go on with the new text: `{again} --accept-plan-change`. Begin anew: `{again} --fresh`.",
         )
     for name in (*change.changed, *change.removed):
-        operations.put_away(name)
-    record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
+        requests.put_away(name)
+    recorder.record(PlanChanged(tasks=tuple(replace(task, done=False) for task in plan.tasks), reopened=change.changed))
 
 
-def note_change(record: Recorder, plan: Plan, redactor: Redactor) -> None:
+def note_change(recorder: Recorder, plan: Plan, redactor: Redactor) -> None:
     """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
-    state = record.state
+    state = recorder.state
     if plan.problems and not plan.tasks:
         why = f"{plan.problems[0].message} {plan.problems[0].hint}".strip()
-        record.note(f"The plan can no longer be read, so what was done since is not marked in it. {why}")
+        recorder.note(f"The plan can no longer be read, so what was done since is not marked in it. {why}")
     elif change := compare(state, plan.tasks, redactor):
         landed = [name for name in change.changed if state.tasks[name].status == "complete"]
         way = [
             *(f"unstuck reset {name}" for name in landed),
             f"unstuck run {shlex.quote(plan.path)} --accept-plan-change",
         ]
-        record.note(
+        recorder.note(
             f"The plan changed while the run worked ({change}), which followed the old text. "
             f"To take the new one in: {' && '.join(way)}"
         )
 
 
-def note_ticks(record: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
+def note_ticks(recorder: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
     """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say.
 
     `ours`: tasks that a person opened again in another file; their ticks are what we wrote.
     """
-    tasks = {name: task for name, task in record.state.tasks.items() if name not in ours}
+    tasks = {name: task for name, task in recorder.state.tasks.items() if name not in ours}
     ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
     if ticked:
-        record.note(
+        recorder.note(
             f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
             f"To settle it without them: unstuck skip {ticked[0]}"
         )
 
 
-def take_edits(operations: Operations, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
+def take_edits(requests: RequestHandler, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
     """Turn what a person changed in our files into requests like any other; return which tasks they are about."""
     for verb, task, how in edits:
-        operations.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
+        requests.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
     return frozenset(task for _, task, _ in edits)
 
 
-def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
+def start_from(requests: RequestHandler, name: str | None, *, new: bool) -> None:
     """Open a task and all that follow it in the plan; in a new run, what stands before it is settled without doing it."""
-    tasks = operations.record.state.tasks
+    tasks = requests.recorder.state.tasks
     if name is None or name not in tasks:
         return
     names = list(tasks)
@@ -170,7 +170,7 @@ def start_from(operations: Operations, name: str | None, *, new: bool) -> None:
     again = [later for later in names[first:] if _is_open_again(tasks[later], names[first:])]
     for verb, chosen in (("skip", before), ("reset", again)):
         for task in chosen:
-            operations.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
+            requests.carry_out(Request(id=BY_HAND, verb=cast("Verb", verb), task=task, text=how), live=False)
 
 
 def _is_open_again(task: TaskState, names: Container[str]) -> bool:

@@ -6,52 +6,51 @@ from collections import deque
 from unstuck.process.command import Stop
 
 
-class Interrupted(Exception):
-    """The run was stopped in the middle of a stage; the stage is done again on resume."""
+class RunStop:
+    """The stop signal of a run: set by signal handlers, requests and limits."""
 
-
-class Stopper:
-    """Whether running work must end, and by when. Set from signal handlers, requests and limits."""
-
-    def __init__(self, drain: float) -> None:
-        self.drain = drain
+    def __init__(self, drain_seconds: float) -> None:
+        self.drain_seconds = drain_seconds
         self._deadline: float | None = None
         self.reason = ""
         self.exit_code = 0
 
-    def ask(self, reason: str, exit_code: int) -> None:
-        """Start nothing new; give what runs the drain time. Asked again: end it at once."""
+    def request(self, reason: str, exit_code: int) -> None:
+        """Start nothing new and give running work the drain time. A second request ends it at once."""
         now = time.monotonic()
         if self._deadline is None:
-            self._deadline, self.reason, self.exit_code = now + self.drain, reason, exit_code
+            self._deadline, self.reason, self.exit_code = now + self.drain_seconds, reason, exit_code
         else:
             self._deadline = now
 
-    def at_once(self, reason: str, exit_code: int) -> None:
-        self.ask(reason, exit_code)
+    def end_at_once(self, reason: str, exit_code: int) -> None:
+        """End running work now."""
+        self.request(reason, exit_code)
         self._deadline = time.monotonic()
 
     def deadline(self) -> float | None:
+        """Return the `time.monotonic()` at which running work ends, or None while it goes on."""
         return self._deadline
 
 
-class OneTask:
-    """What reaches one running task from outside: the run's stop, a stop of its own, and messages to its session."""
+class TaskStop:
+    """The stop signal of one running task, with the messages for its session."""
 
-    def __init__(self, run: Stop) -> None:
-        self._run = run
+    def __init__(self, run_stop: Stop) -> None:
+        self._run_stop = run_stop
         self.ended = False
-        self.listening = False
-        """Whether the session that runs takes messages."""
-        self._hints: deque[str] = deque()
+        self.takes_messages = False
+        """The running session reads messages."""
+        self._messages: deque[str] = deque()
 
-    def tell(self, hint: str) -> None:
-        """Leave a message for the session that runs."""
-        self._hints.append(hint)
+    def send(self, message: str) -> None:
+        """Leave a message for the running session."""
+        self._messages.append(message)
 
-    def hints(self) -> tuple[str, ...]:
-        """Take all messages that were left."""
-        return tuple(self._hints.popleft() for _ in range(len(self._hints)))
+    def take_messages(self) -> tuple[str, ...]:
+        """Return all messages that were left, and forget them."""
+        return tuple(self._messages.popleft() for _ in range(len(self._messages)))
 
     def deadline(self) -> float | None:
-        return 0.0 if self.ended else self._run.deadline()
+        """Return the `time.monotonic()` at which the task ends, or None while it goes on."""
+        return 0.0 if self.ended else self._run_stop.deadline()

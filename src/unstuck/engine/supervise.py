@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from unstuck.engine.context import Kit, Projections
+from unstuck.engine.context import RunContext, RunFiles, Services
 from unstuck.engine.pool import ALL_DONE, STUCK, Pool
-from unstuck.engine.requests import APPROVE, Operations
+from unstuck.engine.requests import APPROVE, RequestHandler
 from unstuck.engine.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
-from unstuck.engine.stops import Stopper
-from unstuck.engine.verification import look_before
+from unstuck.engine.stops import RunStop
+from unstuck.engine.verification import check_base_before_first_session
 from unstuck.git.protocols import Home
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Journal
@@ -48,51 +48,53 @@ class Situation:
 class Supervisor:
     """All parts of one run, put together."""
 
-    kit: Kit
+    context: RunContext
+    services: Services
     journal: Journal
-    projections: Projections
+    run_files: RunFiles
     home: Home
-    stopper: Stopper
+    stop: RunStop
 
     def work(self, situation: Situation) -> None:
         """Run the plan, or what is left of it, to the end."""
-        kit = self.kit
+        services = self.services
         # Workers of a fleet may be on this machine, too: their sessions go on.
-        leftovers = kit.processes.end_leftovers(f"UNSTUCK_RUN={kit.run}", but="UNSTUCK_WORKER=1")
+        leftovers = services.processes.end_leftovers(f"UNSTUCK_RUN={services.checks.run_id}", but="UNSTUCK_WORKER=1")
         if situation.dead_owner is not None and situation.entries:
-            kit.record.note(
+            services.recorder.note(
                 f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."
             )
         if situation.entries:
             self._take_up(situation)
         else:
-            begin(kit.record, kit.workspace, situation.started)
+            begin(services.recorder, services.workspace, situation.started)
             if situation.inherited is not None:
-                kit.record(situation.inherited)
+                services.recorder.record(situation.inherited)
             for warning in situation.warnings:
-                kit.record.note(warning)
-            start_from(self.operations, situation.start_from, new=True)
+                services.recorder.note(warning)
+            start_from(self.requests, situation.start_from, new=True)
         if held := self._held(situation):
-            kit.record(RunEnded(exit_code=STUCK, reason=held))
-            self.projections.write(*kit.record.take_changed())
+            services.recorder.record(RunEnded(exit_code=STUCK, reason=held))
+            self.run_files.write(*services.recorder.take_changed())
             return
-        look_before(kit)
+        check_base_before_first_session(services)
         pool = Pool(
-            kit=kit,
+            context=self.context,
+            services=self.services,
             journal=self.journal,
-            projections=self.projections,
-            operations=self.operations,
-            stopper=self.stopper,
+            run_files=self.run_files,
+            requests=self.requests,
+            stop=self.stop,
             parallel=situation.started.options.parallel,
         )
         try:
             self._finish(pool, pool.run())
         finally:
-            pool.project()
+            pool.write_run_files()
 
     def _held(self, situation: Situation) -> str:
         """Say why nothing may begin before a person's word; empty if all may."""
-        state = self.kit.record.state
+        state = self.services.recorder.state
         if situation.awaits_approval:
             return f"The plan's .ralph-state.json says awaitingApproval. {APPROVE}"
         wanted = state.started is not None and "plan" in state.started.options.approve
@@ -100,37 +102,40 @@ class Supervisor:
 
     def answer(self) -> dict[int, Operated]:
         """Carry out all waiting requests; return the answers by request."""
-        record = self.kit.record
+        recorder = self.services.recorder
         answers = {
-            request.id: self.operations.carry_out(request, live=False)
-            for request in self.journal.requests(record.state.seen_request)
+            request.id: self.requests.carry_out(request, live=False)
+            for request in self.journal.requests(recorder.state.seen_request)
         }
-        self.projections.write(*record.take_changed())
+        self.run_files.write(*recorder.take_changed())
         return answers
 
     @property
-    def operations(self) -> Operations:
-        return Operations(
-            record=self.kit.record, journal=self.journal, workspace=self.kit.workspace, stopper=self.stopper
+    def requests(self) -> RequestHandler:
+        return RequestHandler(
+            recorder=self.services.recorder,
+            journal=self.journal,
+            workspace=self.services.workspace,
+            stop_signal=self.stop,
         )
 
     def _take_up(self, situation: Situation) -> None:
-        record = self.kit.record
-        take_plan(self.operations, situation.plan, self.kit.redactor, accepted=situation.accept_plan_change)
-        edited = take_edits(self.operations, tuple(self.projections.edits(self.kit.run, situation.entries)))
+        recorder = self.services.recorder
+        take_plan(self.requests, situation.plan, self.services.redactor, accepted=situation.accept_plan_change)
+        edited = take_edits(self.requests, tuple(self.run_files.edits(self.context.run_id, situation.entries)))
         if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
-            note_ticks(record, situation.plan, edited)
-        start_from(self.operations, situation.start_from, new=False)
+            note_ticks(recorder, situation.plan, edited)
+        start_from(self.requests, situation.start_from, new=False)
         head = situation.started.base
-        take_up(record, self.kit.workspace, self.operations, user_head=head, at=self.kit.clock.now())
+        take_up(recorder, self.services.workspace, self.requests, user_head=head, at=self.services.clock.now())
 
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
-        record = self.kit.record
-        pool.project()  # the plan's ticks are part of what comes home
-        note_change(record, self.kit.plan.read(), self.kit.redactor)
+        recorder = self.services.recorder
+        pool.write_run_files()  # the plan's ticks are part of what comes home
+        note_change(recorder, self.services.plan_file.read(), self.services.redactor)
         if ending.exit_code == ALL_DONE:
-            record(bring_home(self.kit, self.home, self.projections))
-        record(ending)
+            recorder.record(bring_home(self.services, self.home, self.run_files))
+        recorder.record(ending)
 
 
 MERGED_TREE = "merged"
@@ -138,80 +143,84 @@ MERGED_TREE = "merged"
 MOST_NAMES = 10
 
 
-def bring_home(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
+def bring_home(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
     """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
-    brought, unknown = _brought(kit, home, projections), _unknown(kit)
+    brought, unknown = _brought(services, home, run_files), _unknown(services)
     return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
 
 
-def _brought(kit: Kit, home: Home, projections: Projections) -> BroughtHome:
-    started = kit.record.state.started
+def _brought(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
+    started = services.recorder.state.started
     assert started is not None
-    mode, branch = started.options.commit, run_branch(kit.run)
-    if not any(task.commit for task in kit.record.state.tasks.values()):
-        return BroughtHome(commit=None, text=_with_plan(kit, home, projections, "There was nothing to commit."))
+    mode, branch = started.options.commit, f"unstuck/{services.checks.run_id}"
+    if not any(task.commit for task in services.recorder.state.tasks.values()):
+        return BroughtHome(commit=None, text=_with_plan(services, home, run_files, "There was nothing to commit."))
     if mode == "message-only":
         return BroughtHome(
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
         )
-    way = home.plan_merge(message=_message(kit.record.state), at=kit.record.state.began)
-    if isinstance(way, Merge) and (red := _red_together(kit, way.commit, way.tree)):
+    way = home.plan_merge(message=_message(services.recorder.state), at=services.recorder.state.began)
+    if isinstance(way, Merge) and (red := _red_together(services, way.commit, way.tree)):
         way = NotPossible(reason=f"Merged with your new commits, `{red}` fails.", command=f"git merge {branch}")
-    elif isinstance(way, FastForward) and (red := _red_together(kit, *_end(kit))):
+    elif isinstance(way, FastForward) and (red := _red_together(services, *_end(services))):
         reason = f"`{red}` held when its task landed, and fails with all that landed after it."
         way = NotPossible(reason=reason, command=f"git merge {branch}")
     if isinstance(way, FastForward | Merge):
         way = home.apply_merge(way.commit)
     if isinstance(way, AlreadyMerged):
         name = (started.branch or "").removeprefix("refs/heads/")
-        text = _with_plan(kit, home, projections, f"Everything is on your branch {name}.")
+        text = _with_plan(services, home, run_files, f"Everything is on your branch {name}.")
         return BroughtHome(commit=way.commit, text=text)
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
 
 
-def _unknown(kit: Kit) -> str:
+def _unknown(services: Services) -> str:
     """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
-    new = [task.shown for task in kit.plan.read().tasks if task.id not in kit.record.state.tasks and not task.done]
+    new = [
+        task.shown
+        for task in services.plan_file.read().tasks
+        if task.id not in services.recorder.state.tasks and not task.done
+    ]
     more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
     told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
     return f"{told} Run the plan again to have them done." if new else ""
 
 
-def _end(kit: Kit) -> tuple[str, str]:
+def _end(services: Services) -> tuple[str, str]:
     """Return the commit at which the run's branch stands, and its tree."""
-    tip = kit.workspace.tip()
-    return tip, kit.workspace.tree_of(tip)
+    tip = services.workspace.tip()
+    return tip, services.workspace.tree_of(tip)
 
 
-def _red_together(kit: Kit, commit: str, tree: str) -> str:
+def _red_together(services: Services, commit: str, tree: str) -> str:
     """Run every check of the run on what comes home; return the first that fails. The last task's were run on it."""
     checks: dict[str, tuple[str, Check]] = {}
-    for name, _ in landed(kit):
-        verdict = kit.record.state.tasks[name].current.verdict
+    for name, _ in landed(services.checks):
+        verdict = services.recorder.state.tasks[name].current.verdict
         if verdict is None or verdict.tree != tree:
-            checks |= {check.command: (name, check) for check in lasting_checks(kit, name)}
-    if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(kit)):
-        checks |= {gate.command: (MERGED_TREE, gate) for gate in kit.gates}
+            checks |= {check.command: (name, check) for check in lasting_checks(services.checks, name)}
+    if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(services)):
+        checks |= {gate.command: (MERGED_TREE, gate) for gate in services.checks.gates}
     try:
         for name, check in checks.values():
-            site = Site(kit=kit, name=name, slot=kit.spare)
-            if check_on(site, check, commit).status == "fail" and _was_green(kit, check):
+            site = Site(context=services.checks, name=name, slot=services.checks.first_checkout_slot)
+            if check_on(site, check, commit).status == "fail" and _was_green(services, check):
                 return check.command
     except NotSetUp as error:
         return error.failure.summary
     return ""
 
 
-def _was_green(kit: Kit, check: Check) -> bool:
+def _was_green(services: Services, check: Check) -> bool:
     """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
-    verdicts = _verdicts(kit)
-    command = kit.redactor.text(check.command)
+    verdicts = _verdicts(services)
+    command = services.redactor.text(check.command)
     results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
     return all(one.status == "pass" and not one.excused_because for one in results)
 
 
-def _verdicts(kit: Kit) -> list[Verdict | None]:
-    return [task.current.verdict for task in kit.record.state.tasks.values() if task.commit and task.attempts]
+def _verdicts(services: Services) -> list[Verdict | None]:
+    return [task.current.verdict for task in services.recorder.state.tasks.values() if task.commit and task.attempts]
 
 
 def _message(state: RunState) -> str:
@@ -222,17 +231,17 @@ def _message(state: RunState) -> str:
     return "\n".join([title, "", *rows]) + "\n"
 
 
-def _with_plan(kit: Kit, home: Home, projections: Projections, text: str) -> str:
+def _with_plan(services: Services, home: Home, run_files: RunFiles, text: str) -> str:
     """Commit what we wrote into the plan as the last commit, where HEAD has it; one that somebody is writing is theirs."""
-    state = kit.record.state
+    state = services.recorder.state
     if state.started is None or not state.started.plan_files:
         return text
-    if kit.plan.read().problems:
+    if services.plan_file.read().problems:
         return f"{text} The plan cannot be read as it lies there now, so it is neither ticked nor committed."
 
     def redone(contents: Mapping[str, bytes]) -> dict[str, bytes]:
-        done = projections.redone(state, {PurePath(path).name: content for path, content in contents.items()})
+        done = run_files.redone(state, {PurePath(path).name: content for path, content in contents.items()})
         return {path: done[PurePath(path).name] for path in contents if PurePath(path).name in done}
 
-    committed = home.commit_plan(state.started.plan_files, redone, message="Tick the plan\n", at=kit.clock.now())
+    committed = home.commit_plan(state.started.plan_files, redone, message="Tick the plan\n", at=services.clock.now())
     return f"{text} {committed.reason}" if isinstance(committed, NotPossible) else text

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from unstuck.engine.context import Kit
-from unstuck.engine.local_dispatcher import Here
-from unstuck.engine.recorder import redacted
-from unstuck.engine.stops import Interrupted, OneTask
+from unstuck.engine.local_dispatcher import LocalDispatcher
+from unstuck.engine.recorder import Recorder, redacted
+from unstuck.engine.stops import TaskStop
 from unstuck.fleet.jobs import OVER, Ending, Job, Jobs
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import NEVER, Moved, Placed, Remote, Shelf, check_ref, tip_ref, work_ref, worked
 from unstuck.fleet.wire import STOPPED, Report, Sheet, Wanted, read, write
-from unstuck.model.errors import GitFailed, Unavailable, UnstuckError
+from unstuck.model.errors import GitFailed, Interrupted, Unavailable, UnstuckError
 from unstuck.model.failure import Failure
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
@@ -22,6 +21,7 @@ from unstuck.model.plan import Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
 from unstuck.process.command import Stop
+from unstuck.verify.check_context import CheckContext
 from unstuck.verify.checks import NotSetUp
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0
@@ -73,12 +73,12 @@ class Office:
         finally:
             self._link.close()
 
-    def is_plain(self, kit: Kit) -> bool:
+    def is_plain(self, checks: CheckContext) -> bool:
         """Whether no check holds a secret: those are not put into the store, and are run here."""
-        tasks = tuple(kit.tasks.items())
+        tasks = tuple(checks.tasks.items())
         for name, task in tasks:
             if name not in self._plain or self._plain[name][0] is not task:
-                self._plain[name] = (task, redacted(task.checks, kit.redactor) == task.checks)
+                self._plain[name] = (task, redacted(task.checks, checks.redactor) == task.checks)
         return all(self._plain[name][1] for name, _ in tasks)
 
     def put(self, job: Job) -> int:
@@ -91,7 +91,7 @@ class Office:
     def wait(self, job: int, task: str, stop: Stop) -> Ending:
         """Wait until a job is over; ask for its end when the run must end."""
         asked, told, stopping = 0.0, time.monotonic() + TELL_SECONDS, False
-        person = stop if isinstance(stop, OneTask) else None
+        person = stop if isinstance(stop, TaskStop) else None
         with self._changed:
             self._waiting.add(job)
         try:
@@ -104,8 +104,8 @@ class Office:
                     if job in self._ended:
                         return self._ended.pop(job)
                 if person is not None:
-                    person.listening = job in self._listening
-                    if hints := person.hints():
+                    person.takes_messages = job in self._listening
+                    if hints := person.take_messages():
                         self.jobs.tell(job, hints)
                 now, deadline = time.monotonic(), stop.deadline()
                 if deadline is not None and not stopping:
@@ -122,7 +122,7 @@ class Office:
                     self._tell_why(job, task)
         finally:
             if person is not None:
-                person.listening = False
+                person.takes_messages = False
             with self._changed:
                 self._waiting.discard(job)
 
@@ -170,9 +170,14 @@ class Office:
 class Far:
     """The `Dispatcher` on a fleet."""
 
-    kit: Kit
+    local: LocalDispatcher
+    recorder: Recorder
     office: Office
     shelf: Shelf
+
+    @property
+    def checks(self) -> CheckContext:
+        return self.local.checks
 
     @property
     def remote(self) -> Remote:
@@ -181,7 +186,7 @@ class Far:
     def expect(self, name: str, slot: int) -> None:
         """Do nothing: whoever takes the job starts it."""
 
-    def ready(self, name: str, slot: int) -> Failure | None:  # noqa: ARG002  # the port's signature
+    def ready(self, name: str, slot: int, stop: Stop) -> Failure | None:  # noqa: ARG002  # the port's signature
         return None
 
     def run(self, order: SessionOrder, stop: Stop) -> SessionDone:
@@ -201,14 +206,14 @@ class Far:
 
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
         """Let a worker verify; who merged a tree verifies it, because others wait for it to land and it is here already."""
-        office, kit, name, deadline = self.office, self.kit, subject.task.id, stop.deadline()
+        office, name, deadline = self.office, subject.task.id, stop.deadline()
         if deadline is not None and time.monotonic() >= deadline:
             raise Interrupted
-        if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(kit):
+        if (subject.base, subject.tree) in self.shelf.merged or not office.is_plain(self.checks):
             self.shelf.collect(slot)
-            return Here(kit).verify(subject, slot, stop)
+            return self.local.verify(subject, slot, stop)
         for _ in range(TIMES):
-            body = write(self._published(redacted(subject, kit.redactor), slot))
+            body = write(self._published(redacted(subject, self.checks.redactor), slot))
             key = office.key(f"{name}/verify/{uuid4().hex}")
             number = office.put(replace(office.pattern, key=key, task=name, kind="verify", body=body))
             self.shelf.collect(slot)  # meanwhile: it is needed here when it lands
@@ -219,7 +224,7 @@ class Far:
                 return report.verdict
             if stop.deadline() is not None:
                 raise Interrupted
-        return Here(kit).verify(subject, slot, stop)
+        return self.local.verify(subject, slot, stop)
 
     def _begin(self, order: SessionOrder, ref: str) -> Wanted:
         """Put what the session begins with where every worker finds it; from then on an older session's work is refused."""
@@ -227,7 +232,7 @@ class Far:
         if plain and order.base in self.shelf.tips:
             return Wanted(ref=ref, fetch=tip_ref(order.run), begin=order.base, expected=NEVER, session=order)
         self.shelf.collect(order.slot)
-        tree = order.tree or self.kit.workspace.tree_of(order.base)
+        tree = order.tree or self.checks.workspace.tree_of(order.base)
         text = f"session {order.session} of attempt {order.attempt}{' (probe)' if order.probe else ''}\n"
         begin = self.remote.commit(tree, order.base, text)
         self._place(ref, begin)
@@ -239,7 +244,7 @@ class Far:
         if known is not None and not subject.start:
             return Wanted(ref=known.ref, fetch=known.ref, begin=known.commit, subject=subject)
         self.shelf.collect(slot)
-        ref, base, text = check_ref(self.kit.run, subject.task.id), subject.base, f"verify {subject.task.id}\n"
+        ref, base, text = check_ref(self.checks.run_id, subject.task.id), subject.base, f"verify {subject.task.id}\n"
         start = (self.remote.commit(subject.start, base, text),) if subject.start else ()
         begin = self.remote.commit(subject.tree, base, text, *start)
         self._place(ref, begin)
@@ -255,7 +260,7 @@ class Far:
                 self.remote.put(ref, begin, self.remote.seen.get(ref, NEVER))
             except Moved:
                 self.remote.look(ref)
-                self.kit.record.still_ours()
+                self.recorder.still_ours()
             else:
                 return
         raise GitFailed(f"{ref} is moved by somebody else again and again.", hint="See who else writes to the remote.")
@@ -267,8 +272,8 @@ class Far:
             commit = self._arrived(order, ref)
         if commit:
             self.remote.seen[ref] = commit
-            tree = (report.tree if report is not None else "") or self.kit.workspace.tree_of(commit)
-            self.kit.workspace.prepare(order.slot, order.base, tree)
+            tree = (report.tree if report is not None else "") or self.checks.workspace.tree_of(commit)
+            self.checks.workspace.prepare(order.slot, order.base, tree)
             work = Placed(ref, commit, spent=report is not None and bool(report.commit) and order.session == 1)
             self.shelf.placed[order.base, tree] = self.shelf.owed[order.slot] = work
         if report is None:
@@ -276,10 +281,10 @@ class Far:
             arrived = "its work had arrived" if commit else "nothing of its work had arrived"
             return SessionDone(outcome=_gone(f"{who} was lost while this session ran; {arrived}."))
         if report.log:
-            self.kit.own_files.append(self.kit.layout.log(order.task), report.log)
+            self.checks.own_files.append(self.checks.layout.log(order.task), report.log)
         if report.session is None:
             fault = one_line(report.fault, FAULT_CHARS)
-            self.kit.record.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
+            self.recorder.note(f"The worker {ending.worker} could not do it: {fault}", order.task)
             return SessionDone(outcome=_gone(fault))
         return replace(report.session, place=ending.worker)
 

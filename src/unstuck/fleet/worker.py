@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from unstuck.engine.context import Kit
-from unstuck.engine.local_dispatcher import Here
+from unstuck.engine.local_dispatcher import LocalDispatcher
 from unstuck.engine.recorder import redacted
-from unstuck.engine.stops import Interrupted, OneTask
+from unstuck.engine.stops import TaskStop
 from unstuck.fleet.jobs import WORK, Enlisted, Job
 from unstuck.fleet.postgres import Link
 from unstuck.fleet.remote import Moved, Remote, worked
 from unstuck.fleet.wire import STOPPED, Report, Wanted, read, write
-from unstuck.model.errors import UnstuckError
+from unstuck.model.errors import Interrupted, UnstuckError
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.text import counted, one_line
@@ -67,7 +66,7 @@ class AtWork:
     lease: Lease
     until: float | None = None
     """By when it must end."""
-    stop: OneTask = field(init=False)
+    stop: TaskStop = field(init=False)
     listens: bool = False
     """What the store knows of whether people's words reach it."""
     heard: int = 0
@@ -79,7 +78,7 @@ class AtWork:
     """It is not ours any more."""
 
     def __post_init__(self) -> None:
-        self.stop = OneTask(self)
+        self.stop = TaskStop(self)
 
     def deadline(self) -> float | None:
         return 0.0 if self.lease.over else self.until
@@ -175,7 +174,7 @@ class Worker:
                 if number in before and number not in pulse.mine:
                     task.abandoned, task.until = True, 0.0
                 for hint in pulse.mine.get(number, ())[task.heard :]:
-                    task.stop.tell(hint)
+                    task.stop.send(hint)
                     task.heard += 1
         return True
 
@@ -238,7 +237,7 @@ class Worker:
     def _tell_who_listens(self) -> None:
         """Say which sessions hear what people say; not worth an error, either."""
         with self._lock:
-            changed = [task for task in self._running.values() if task.stop.listening != task.listens]
+            changed = [task for task in self._running.values() if task.stop.takes_messages != task.listens]
         for task in changed:
             task.listens = not task.listens
             with suppress(UnstuckError):
@@ -284,11 +283,13 @@ def _hold(report: Report, job: Job) -> tuple[str, float, str] | None:
     return (job.agent, seconds, f"{outcome.end} met by task {one_line(job.task, 40)}")
 
 
-class KitOf(Protocol):
-    """Gives the kit of a run."""
+class DispatcherOf(Protocol):
+    """Makes what does the jobs of a run on this machine."""
 
-    def __call__(self, run: str, sheet: str, *, verifying: bool) -> Kit:
-        """Return it, made by the run's sheet; for verifying, with what the run's journal says by now."""
+    def __call__(
+        self, run: str, sheet: str, show_activity: Callable[[str, str], None], *, verifying: bool
+    ) -> LocalDispatcher:
+        """Return it, made by the run's sheet. For verifying it knows what the run's journal says by now."""
         ...
 
 
@@ -296,7 +297,7 @@ class KitOf(Protocol):
 class Doing:
     """What a worker does jobs with."""
 
-    kit_of: "KitOf"
+    dispatcher_of: "DispatcherOf"
     remote: Remote
     redactor: Redactor
 
@@ -310,37 +311,41 @@ class Doing:
         try:
             wanted = read(Wanted, task.job.body)
             self.remote.fetch(wanted.fetch, wanted.begin, f"@{task.slot}")
-            kit = self.kit_of(task.job.run, task.job.sheet, verifying=wanted.subject is not None)
-            kit = replace(kit, stop=task.stop, seen=lambda _task, line: seen(line))
+            here = self.dispatcher_of(
+                task.job.run,
+                task.job.sheet,
+                lambda _task, line: seen(line),
+                verifying=wanted.subject is not None,
+            )
             if wanted.subject is not None:
-                return self._verified(kit, wanted.subject, task.slot, task.stop)
+                return self._verified(here, wanted.subject, task.slot, task.stop)
             assert wanted.session is not None
             order = replace(wanted.session, slot=task.slot, place="")
             if not task.knows:  # the agent's own session is on another machine, or belongs to another folder
                 order = replace(order, resume="", word="")
-            return self._sent(kit, wanted, order, task.stop)
+            return self._sent(here, wanted, order, task.stop)
         except UnstuckError as error:
             return Report(fault=error.message)
         except Exception as error:  # noqa: BLE001  # a thread that dies in silence would leave its job at work for ever
             return Report(fault=f"{type(error).__name__}: {error}")
 
-    def _verified(self, kit: Kit, subject: Subject, slot: int, stop: Stop) -> Report:
+    def _verified(self, here: LocalDispatcher, subject: Subject, slot: int, stop: Stop) -> Report:
         try:
-            return Report(verdict=Here(kit).verify(subject, slot, stop))
+            return Report(verdict=here.verify(subject, slot, stop))
         except NotSetUp as error:
             return Report(failure=error.failure)
         except Interrupted:
             return Report(fault="It was stopped.")
 
-    def _sent(self, kit: Kit, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
+    def _sent(self, here: LocalDispatcher, wanted: Wanted, order: SessionOrder, stop: Stop) -> Report:
         """Run a session. Its work is sent before anybody is told, so that a worker that dies in between has lost nothing."""
-        log = kit.layout.log(order.task)
+        log = here.checks.layout.log(order.task)
         before = _size(log)
-        kit.workspace.prepare(order.slot, order.base, order.tree)
-        done = _run_session(kit, order, stop)
+        here.checks.workspace.prepare(order.slot, order.base, order.tree)
+        done = _run_session(here, order, stop)
         if order.probe:
             return Report(session=done, log=_since(log, before))
-        tree = kit.workspace.write_tree(order.slot, order.base)
+        tree = here.checks.workspace.write_tree(order.slot, order.base)
         done = replace(done, notes=(*done.notes, *tree.notes))
         commit = self.remote.commit(tree.id, order.base, f"{worked(order.session)}of attempt {order.attempt}\n")
         try:
@@ -350,10 +355,9 @@ class Doing:
         return Report(session=done, commit=commit, tree=tree.id, log=_since(log, before))
 
 
-def _run_session(kit: Kit, order: SessionOrder, stop: Stop) -> SessionDone:
-    here = Here(kit)
+def _run_session(here: LocalDispatcher, order: SessionOrder, stop: Stop) -> SessionDone:
     try:
-        failure = None if order.begun else here.ready(order.task, order.slot)
+        failure = None if order.begun else here.ready(order.task, order.slot, stop)
     except Interrupted:
         return SessionDone(outcome=Outcome(ended=STOPPED))
     if failure is None:

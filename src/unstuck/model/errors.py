@@ -79,3 +79,7 @@ def with_extra(extra: str) -> str:
         f"`{command} '.[{extra}]'`" for command in ("pipx install --force", "uv tool install --force", "pip install")
     )
     return f"In the folder of unstuck, with what installed it: {each}."
+
+
+class Interrupted(Exception):
+    """The run was stopped in the middle of a stage; the stage is done again on resume."""

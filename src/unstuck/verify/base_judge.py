@@ -61,7 +61,7 @@ def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
     if not any(result.status == "pass" and not only_looks(check) for check, result in exam.checks):
         return  # what looks at files says the same under any judge
-    out, workspace = unnamed(exam), exam.kit.workspace
+    out, workspace = unnamed(exam), exam.context.workspace
     own = bent(exam) or out  # new tests alone add tests; what they do to the others, a run of these says
     forms = _old_forms(exam) if exam.playing("product") else {}
     data = [one for one in exam.changes if not exam.task.files and one.old is not None and is_data(one.path)]
@@ -87,16 +87,16 @@ def _old_forms(exam: Exam) -> Mapping[str, Sequence[str]]:
 
     The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
     """
-    kit, state, forms = exam.kit, exam.kit.record.state, dict[str, str]()
-    landed = {task.commit: task for task in state.tasks.values() if task.commit and task.task.id in kit.tasks}
+    context, state, forms = exam.context, exam.context.state, dict[str, str]()
+    landed = {task.commit: task for task in state.tasks.values() if task.commit and task.task.id in context.tasks}
     verdicts = {commit: task.current.verdict for commit, task in landed.items()}
     if not any(_bent_by(verdict) for verdict in verdicts.values() if verdict):
         return {}
     base = exam.subject.base
-    for commit in reversed(kit.workspace.history(base, state.started.base if state.started else base)):
+    for commit in reversed(context.workspace.history(base, state.started.base if state.started else base)):
         if (verdict := verdicts.get(commit)) is None:
             continue
-        files = kit.tasks[landed[commit].task.id].files
+        files = context.tasks[landed[commit].task.id].files
         meant = {path for path in verdict.files if landed[commit].accepted or is_declared(path, files)}
         bent_here = dict.fromkeys(_bent_by(verdict), verdict.base)
         forms = {path: form for path, form in (bent_here | forms).items() if path not in meant}
@@ -145,7 +145,7 @@ class _Question:
             return
         if result.flaky and exam.before(check).flaky:
             return  # it never says the same twice, with or without the work
-        diagnosis = exam.kit.judge.diagnose(evidence(check, result.ended))
+        diagnosis = exam.context.judge.diagnose(evidence(check, result.ended))
         asserted = reason(result.ended.tail) == "asserted"
         if self._adds and not result.tests:
             return  # no test of the base is red: it asks for more of them, as a floor under coverage does
@@ -182,7 +182,7 @@ class _Question:
 
         What held at the start and does not hold with these forms any more, another task had reasons for.
         """
-        exam, started = self.exam, self.exam.kit.record.state.started
+        exam, started = self.exam, self.exam.context.state.started
         if check_on(exam.site, check, exam.subject.base, self.earlier).ended.ok:
             return True
         spared = check in exam.task.checks and exam.before(check).ended.ok

@@ -17,8 +17,7 @@ from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.missing import is_own_module, is_unwritten
 from unstuck.diagnosis.output.tool_output import read
-from unstuck.engine.context import Kit, set_up
-from unstuck.engine.stops import Interrupted
+from unstuck.model.errors import Interrupted
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended
@@ -27,6 +26,8 @@ from unstuck.toolchain.command_roles import role
 from unstuck.toolchain.shell import can_fail, programs, words
 from unstuck.toolchain.toolchains import is_plain_run, manifest_files, selecting
 from unstuck.verify.change import known, part_of, pattern
+from unstuck.verify.check_context import CheckContext
+from unstuck.verify.set_up import set_up
 
 DID_NOTHING = "`{}` says that there is nothing to do"
 CANNOT_FAIL = "`{}` ends with exit code 0 whatever the work is like"
@@ -69,7 +70,7 @@ class NotSetUp(Exception):
 class Site:
     """The clean checkout of one verification. It is made when something must really be run, and moves from tree to tree."""
 
-    kit: Kit
+    context: CheckContext
     name: str
     slot: int
     stands_on: tuple[str, str | None] | None = None
@@ -81,20 +82,20 @@ class Site:
         if self.stands_on == (base, tree) and not anew and not self._misled():
             return
         self.stands_on = None
-        kit = self.kit
-        folder = kit.workspace.prepare(self.slot, base, tree, clean=True)
-        if kit.config.workspace.setup:
-            needs = "\n".join(kit.own_files.read(folder / name) or "" for name in manifest_files())
-            if (failure := set_up(kit, self.name, self.slot, needs=needs)) is not None:
+        context = self.context
+        folder = context.workspace.prepare(self.slot, base, tree, clean=True)
+        if context.settings.workspace.setup:
+            needs = "\n".join(context.own_files.read(folder / name) or "" for name in manifest_files())
+            if (failure := set_up(context, self.name, self.slot, needs=needs)) is not None:
                 raise NotSetUp(failure)
-            if kit.workspace.altered_files(self.slot):  # what a check reads of the tree is the tree
-                kit.workspace.prepare(self.slot, base, tree, clean=True)
+            if context.workspace.altered_files(self.slot):  # what a check reads of the tree is the tree
+                context.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
 
     def _misled(self) -> bool:
         """Whether a check has left what the next one's tools would read, though it is none of the tree."""
         used, self.used = self.used, False
-        return used and any(map(is_read_unasked, self.kit.workspace.untracked_files(self.slot)))
+        return used and any(map(is_read_unasked, self.context.workspace.untracked_files(self.slot)))
 
     def run(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check on a tree; where it fails and might not, again in a fresh checkout, until two runs say the same."""
@@ -117,7 +118,7 @@ class Site:
 
     def once(self, check: Check, base: str, tree: str | None = None) -> CheckResult:
         """Run a check a single time on a tree: one run of any colour says enough. Asked once for a tree."""
-        key = f"{tree or self.kit.workspace.tree_of(base)} once"
+        key = f"{tree or self.context.workspace.tree_of(base)} once"
         return _recalled(self, check, key, lambda: self.beside(check, base, tree, {}), red=True)
 
     def beside(self, check: Check, base: str, tree: str | None, written: Mapping[str, Rewritten]) -> CheckResult:
@@ -128,31 +129,33 @@ class Site:
     def instead(self, check: Check, base: str, tree: str | None, written: Mapping[str, str]) -> CheckResult:
         """Run a check a single time on a tree with these texts in the place of its files."""
         self.stand(base, tree)
-        folder = self.kit.workspace.path(self.slot)
+        folder = self.context.workspace.path(self.slot)
         for path, text in written.items():
-            self.kit.own_files.put(folder / path, text)
+            self.context.own_files.put(folder / path, text)
         return self._run(check)
 
     def read(self, paths: Iterable[str], base: str, tree: str | None = None) -> dict[str, str]:
         """Return the texts of files of a tree; those that it has not are left out."""
         self.stand(base, tree)
-        folder = self.kit.workspace.path(self.slot)
-        texts = {path: self.kit.own_files.read(folder / path) for path in paths}
+        folder = self.context.workspace.path(self.slot)
+        texts = {path: self.context.own_files.read(folder / path) for path in paths}
         return {path: text for path, text in texts.items() if text is not None}
 
     def _run(self, check: Check) -> CheckResult:
-        kit = self.kit
-        kit.seen(self.name, f"check: {check.command}")
-        command = kit.command(self.name, check.command, self.slot, timeout=check.timeout)
-        ended = _from_the_root(kit.processes.run(command, stop=kit.stop), str(kit.workspace.path(self.slot)))
+        context = self.context
+        context.show_activity(self.name, f"check: {check.command}")
+        command = context.command(self.name, check.command, self.slot, timeout=check.timeout)
+        ended = _from_the_root(
+            context.processes.run(command, stop=context.stop), str(context.workspace.path(self.slot))
+        )
         if ended.ending == "stopped":
             raise Interrupted
         how = "passed" if ended.ok else f"exit code {ended.exit_code}" if ended.ending == "exited" else "did not end"
-        kit.seen(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
-        repaired, self.used = kit.workspace.altered_files(self.slot), True
+        context.show_activity(self.name, f"check: {check.command} ({how}, {ended.seconds:.1f} s)")
+        repaired, self.used = context.workspace.altered_files(self.slot), True
         if repaired:
             self.stands_on = None  # what comes next must see the tree, not what became of it
-        found = None if ended.ok else kit.judge.diagnose(evidence(check, ended))
+        found = None if ended.ok else context.judge.diagnose(evidence(check, ended))
         return CheckResult(
             not_meaningful_because=DID_NOTHING.format(check.command) if ended.ok and _did_nothing(check, ended) else "",
             command=check.command,
@@ -161,13 +164,13 @@ class Site:
             repaired=repaired,
             tests=found.tests if found else (),
             counts=_counts(ended.tail),
-            log=str(kit.layout.log(self.name)),
+            log=str(context.layout.log(self.name)),
         )
 
     def _worth_another(self, check: Check, runs: Sequence[CheckResult]) -> bool:
         """Whether another run might go better, and takes no longer than the check may."""
         last = runs[-1].ended
-        if last.ok or len(runs) > self.kit.config.verify.reruns or check.kind not in MAY_WAVER:
+        if last.ok or len(runs) > self.context.settings.verify.reruns or check.kind not in MAY_WAVER:
             return False
         if last.ending != "exited" or last.exit_code in (NOT_EXECUTABLE, NOT_FOUND):
             return False
@@ -178,17 +181,17 @@ class Site:
 
 def check_on(site: Site, check: Check, base: str, tree: str | None = None) -> CheckResult:
     """Say how a check goes on a tree. One that was red there is asked again: what made it so may lie outside of the tree."""
-    key = tree or site.kit.workspace.tree_of(base)
+    key = tree or site.context.workspace.tree_of(base)
     return _recalled(site, check, key, lambda: site.run(check, base, tree), red=False)
 
 
 def on_base(site: Site, check: Check, base: str) -> CheckResult:
     """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run there."""
-    key, kit = site.kit.workspace.tree_of(base), site.kit
+    key, context = site.context.workspace.tree_of(base), site.context
     known = _recalled(site, check, key, lambda: site.run(check, base), red=True)
-    if not known.cached or check.detected or not hindered(kit, check, known, base):
+    if not known.cached or check.detected or not hindered(context, check, known, base):
         return known
-    kit.baselines.remember(key, check, mended := site.run(check, base))
+    context.base_results.remember(key, check, mended := site.run(check, base))
     return mended
 
 
@@ -204,8 +207,8 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
             not_meaningful_because=idle,
         )
     outside = ASKS_FOR_US in check.command or any(map(pattern("judge", "outside").fullmatch, program_names(check)))
-    of_the_run = (site.kit.baselines,) if red else ()
-    memories = (*of_the_run, *(() if outside else (site.kit.memory,)))
+    of_the_run = (site.context.base_results,) if red else ()
+    memories = (*of_the_run, *(() if outside else (site.context.check_cache,)))
     recalled = (memory.recall(key, check) for memory in memories)
     known = next((one for one in recalled if one is not None and (red or one.status == "pass")), None)
     result = run() if known is None else replace(known, cached=True)
@@ -214,21 +217,25 @@ def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult]
     return result
 
 
-def hindered(kit: Kit, check: Check, result: CheckResult, base: str, but: str = "") -> Failure | None:
+def hindered(context: CheckContext, check: Check, result: CheckResult, base: str, but: str = "") -> Failure | None:
     """Say what kept a check from saying anything of a commit: a tool that no task is to bring, or the machine; `but`: this task."""
-    found = None if result.ended.ok else diagnosed(kit, evidence(check, result.ended), kit.workspace.tree_of(base))
+    found = (
+        None if result.ended.ok else diagnosed(context, evidence(check, result.ended), context.workspace.tree_of(base))
+    )
     failure = None if found is None or found.guessed else red(result, found)
-    texts = [f"{task.title}\n{task.body}".lower() for task in kit.tasks.values() if not task.done and task.id != but]
+    texts = [
+        f"{task.title}\n{task.body}".lower() for task in context.tasks.values() if not task.done and task.id != but
+    ]
     brought = any(name.lower() in text for name in (failure.names if failure else ()) for text in texts)
     return failure if failure is not None and failure.kind in NO_ANSWER and not brought else None
 
 
-def diagnosed(kit: Kit, seen: Evidence, tree: str) -> Diagnosis | None:
+def diagnosed(context: CheckContext, seen: Evidence, tree: str) -> Diagnosis | None:
     """Say what went wrong; a module that the plan or the tree holds is the agent's to write, and nobody's to install.
 
     A login that a tool is refused in a check is the machine's to have.
     """
-    found = kit.judge.diagnose(seen)
+    found = context.judge.diagnose(seen)
     if found is None:
         return None
     if found.kind is Kind.AUTH_FAILED and seen.command and found.rule.partition(".")[0] not in OWN_WORDS:
@@ -236,8 +243,8 @@ def diagnosed(kit: Kit, seen: Evidence, tree: str) -> Diagnosis | None:
     if found.kind not in TO_BE_WRITTEN:
         return found
     names = [value for key, value in found.names if key in ("package", "module", "name")]
-    planned = [path for task in kit.tasks.values() for path in task.files]
-    there = kit.workspace.tree_files(tree)
+    planned = [path for task in context.tasks.values() for path in task.files]
+    there = context.workspace.tree_files(tree)
     own = any(is_own_module(name, planned, there) for name in names) or is_unwritten(found.message, planned, set(there))
     return replace(found, kind=TO_BE_WRITTEN[found.kind]) if own else found
 
@@ -323,13 +330,13 @@ def _counts(output: str) -> Counts | None:
 @contextmanager
 def begun_aside(site: Site, subject: Subject) -> Iterator[Mapping[Check, "Future[CheckResult]"]]:
     """Begin with the readers among the gates in a second checkout, where the machine has room and there is other work."""
-    gates, beside = site.kit.gates, site.kit.beside
+    gates, beside = site.context.gates, site.context.second_checkout_offset
     readers = [gate for gate in gates if gate.kind in READERS]
     others = len(subject.task.checks) + len(gates) - len(readers)
     # Where a set-up is needed, a second checkout would cost more than it saves.
-    if beside is None or not readers or not others or site.kit.config.workspace.setup:
+    if beside is None or not readers or not others or site.context.settings.workspace.setup:
         yield {}
         return
-    second = Site(kit=site.kit, name=site.name, slot=site.slot + beside)
+    second = Site(context=site.context, name=site.name, slot=site.slot + beside)
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield {gate: pool.submit(check_on, second, gate, subject.base, subject.tree) for gate in readers}

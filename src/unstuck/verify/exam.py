@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from unstuck.engine.context import Kit
 from unstuck.model.changes import Change
 from unstuck.model.orders import Subject
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Status
 from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.change import is_declared, part_of, rule_of
+from unstuck.verify.check_context import CheckContext
 from unstuck.verify.checks import Site, check_on, on_base
 
 NO_CHECK = "the task has no command that could be run"
@@ -32,8 +32,8 @@ class Exam:
     remarks: list[Remark] = field(default_factory=list)
 
     @property
-    def kit(self) -> Kit:
-        return self.site.kit
+    def context(self) -> CheckContext:
+        return self.site.context
 
     @property
     def task(self) -> Task:
@@ -57,7 +57,7 @@ class Exam:
 
     def add(self, remarks: Iterable[Remark]) -> None:
         """Take remarks down, none twice, with the weight that the user's policy gives them."""
-        verify = self.kit.config.verify
+        verify = self.context.settings.verify
         weighed = weigh(remarks, {"reject": verify.tampered, "ask": verify.doubtful})
         self.remarks += [one for one in dict.fromkeys(weighed) if one not in self.remarks]
 
@@ -71,11 +71,11 @@ class Exam:
 
     def before_work(self, check: Check) -> CheckResult:
         """Say how a check went on the base; one of the task's own, which is meant to be red there, is run a single time."""
-        return self.before(check) if check in self.kit.gates else self.site.once(check, self.subject.base)
+        return self.before(check) if check in self.context.gates else self.site.once(check, self.subject.base)
 
     def tree_of(self, paths: Iterable[str]) -> str:
         """Write a tree of our own making: the base, with these paths as the change has them."""
-        return self.kit.workspace.tree_with_paths(self.subject.base, self.subject.tree, sorted(paths))
+        return self.context.workspace.tree_with_paths(self.subject.base, self.subject.tree, sorted(paths))
 
     def playing(self, *parts: str) -> list[Change]:
         """Return the changes to files that play one of these parts."""

@@ -50,8 +50,8 @@ MOST_REMARKS = 100
 
 def examine(site: Site, subject: Subject) -> Verdict:
     """Say what the change itself, the checks and the base's judge say about this tree."""
-    kit = site.kit
-    exam = Exam(site=site, subject=subject, changes=kit.workspace.changes(subject.base, subject.tree))
+    context = site.context
+    exam = Exam(site=site, subject=subject, changes=context.workspace.changes(subject.base, subject.tree))
     looked = look_at(exam, _red_before(exam))
     touched = {change.path for change in bent(exam)}
     doubts = [one for one in looked if one.path in touched and not rule_of(one.rule).fixed]
@@ -79,8 +79,8 @@ def _or_a_question(read: Callable[..., Iterable[Remark]], *given: object) -> tup
 
 
 def _verdict(exam: Exam) -> Verdict:
-    subject, kit = exam.subject, exam.kit
-    results = [replace(one, command=kit.redactor.text(one.command)) for one in exam.results]
+    subject, context = exam.subject, exam.context
+    results = [replace(one, command=context.redactor.text(one.command)) for one in exam.results]
     status, why = judge_all(results, exam.remarks)
     unchanged = not exam.changes and subject.claim == "done"
     if status == "pass" and unchanged and not _expects_nothing(exam):
@@ -103,7 +103,7 @@ def _verdict(exam: Exam) -> Verdict:
 def _patch(exam: Exam) -> tuple[str, ...]:
     """Mark what this attempt did: only work that was not right is compared with what comes after it."""
     start, tree = exam.subject.start, exam.subject.tree
-    changes = exam.kit.workspace.changes(start, tree) if start else exam.changes
+    changes = exam.context.workspace.changes(start, tree) if start else exam.changes
     return () if any(one.binary for one in changes) else patch_marks((one.path, one.old, one.new) for one in changes)
 
 
@@ -111,7 +111,7 @@ def _red_before(exam: Exam) -> tuple[str, ...]:
     """Name the tests that fail on the base, where the task names tests that changed: to be rid of one is never right."""
     if not any(one.old is not None and exam.names(one.path) for one in exam.playing("test")):
         return ()
-    runs = [check for check in (*exam.task.checks, *exam.kit.gates) if is_test_run(check)]
+    runs = [check for check in (*exam.task.checks, *exam.context.gates) if is_test_run(check)]
     return tuple(test for check in runs for test in exam.before(check).tests)
 
 
@@ -122,7 +122,7 @@ def _run_checks(exam: Exam) -> None:
             exam.checks.append((check, result))
             if result.flaky and result.ended.ok:
                 exam.add((found("own-check-wavers", says=WAVERS.format(check.command, result.runs)),))
-        for gate in exam.kit.gates:
+        for gate in exam.context.gates:
             green = gate in aside and (result := aside[gate].result()).status == "pass"
             if not green:  # red aside: it may have needed what checks before it make, and is asked in its turn
                 result = exam.now(gate)
@@ -147,7 +147,7 @@ def _outside(exam: Exam, check: Check, result: CheckResult) -> bool:
     The base is without the work, so no session repairs what it meets, unless the task is to bring that server.
     """
     met = _complaints(result)
-    diagnoses = [exam.kit.judge.diagnose(Evidence(stdout=said, exit_code=1)) for _, said in met]
+    diagnoses = [exam.context.judge.diagnose(Evidence(stdout=said, exit_code=1)) for _, said in met]
     if any(one is None or one.kind is not Kind.NETWORK_ERROR for one in diagnoses):
         return False
     if all(pattern("judge", "services").search(said) for _, said in met):
@@ -171,7 +171,7 @@ def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[Ch
     before = exam.before(gate)
     if before.status == "pass":
         return (result,)
-    if hindered(exam.kit, gate, before, exam.subject.base, but=exam.task.id):
+    if hindered(exam.context, gate, before, exam.subject.base, but=exam.task.id):
         # Nobody asked for this gate: that its tool is not here is no one's fault. One that was asked for must run.
         return (replace(result, not_meaningful_because=NOT_HERE.format(gate.command)) if gate.detected else result,)
     if result.ended.ok:
@@ -190,7 +190,7 @@ def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[Ch
 
 def _expects_nothing(exam: Exam) -> bool:
     """Whether an empty change can be right: nothing was asked for, or somebody else did it in this run."""
-    task, started, state = exam.task, exam.kit.record.state.started, exam.kit.record.state
+    task, started, state = exam.task, exam.context.state.started, exam.context.state
     if task.only_checks or task.commit == "" or task.fixes is not None or done_by_others(state, task.id):
         return True
     before = started.base if started is not None else exam.subject.base
@@ -199,12 +199,12 @@ def _expects_nothing(exam: Exam) -> bool:
 
 def _person_helped(exam: Exam) -> bool:
     """Whether a person's commits came in since the last attempt: what is left to do may be nothing."""
-    state, name = exam.kit.record.state, exam.task.id
+    state, name = exam.context.state, exam.task.id
     earlier = state.tasks[name].attempts[:-1] if name in state.tasks else ()
     if not earlier:
         return False
     ours = {task.commit for task in state.tasks.values()}
-    since = exam.kit.workspace.history(exam.subject.base, earlier[-1].base)
+    since = exam.context.workspace.history(exam.subject.base, earlier[-1].base)
     return any(commit not in ours for commit in since[:-1])
 
 
@@ -233,8 +233,8 @@ def load_ahead() -> None:
 
 def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
-    fence = exam.kit.config.verify.scope
-    given = exam.changes, exam.task.files, red, exam.kit.redactor
+    fence = exam.context.settings.verify.scope
+    given = exam.changes, exam.task.files, red, exam.context.redactor
     remarks = [*_or_a_question(audit, *given)] if exam.changes else []
     if fence != "off":
         remarks += (
@@ -282,7 +282,7 @@ def _claims(exam: Exam) -> Iterator[Remark]:
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
     if not named and not claimed_files(said):
         return
-    present = exam.kit.workspace.tree_files(exam.subject.tree)
+    present = exam.context.workspace.tree_files(exam.subject.tree)
     gone = [change.path for change in exam.changes if change.new is None]
     absent = {
         "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],

@@ -62,7 +62,9 @@ def _canaries(exam: Exam) -> Mapping[str, Sequence[str]]:
     """Return what is written below test files that the base has as well."""
     new = {one.path for one in exam.changes if one.old is None}
     tests = [
-        path for path in exam.kit.workspace.tree_files(exam.subject.tree) if part_of(path) == "test" and path not in new
+        path
+        for path in exam.context.workspace.tree_files(exam.subject.tree)
+        if part_of(path) == "test" and path not in new
     ]
     shown: dict[str, Sequence[str]] = {}
     for row in reversed(known()["canary"]):
@@ -157,7 +159,7 @@ def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:
 
 def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:
     """Return the texts of the test files that were red before, or that the check names, or of some where nobody can tell."""
-    tests = [path for path in exam.kit.workspace.tree_files(exam.subject.tree) if part_of(path) == "test"]
+    tests = [path for path in exam.context.workspace.tree_files(exam.subject.tree) if part_of(path) == "test"]
     told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
     return exam.site.read((told or tests)[:MOST], exam.subject.base, exam.subject.tree)
 
@@ -229,7 +231,7 @@ def _can_end(exam: Exam, row: Mapping[str, str], text: str, ending: Sequence[str
 
 def _taken_in(exam: Exam, text: str) -> set[str] | None:
     """Return the names of all that a script of the shell's takes in, through others as well; None where nobody can tell."""
-    files = exam.kit.workspace.tree_files(exam.subject.tree)
+    files = exam.context.workspace.tree_files(exam.subject.tree)
     names: set[str] = set()
     todo = [text]
     while todo:
@@ -243,7 +245,7 @@ def _taken_in(exam: Exam, text: str) -> set[str] | None:
 
 def _scripts(exam: Exam, check: Check) -> dict[str, str]:
     """Return the files of the tree that a check names, with their texts."""
-    files = exam.kit.workspace.tree_files(exam.subject.tree)
+    files = exam.context.workspace.tree_files(exam.subject.tree)
     named = (word.strip("'\"").removeprefix("./") for word in check.command.split())
     return _texts(exam, [path for path in named if path in files])
 

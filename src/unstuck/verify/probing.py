@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis.judging import MERE_FILE
 from unstuck.diagnosis.missing import reason
-from unstuck.engine.context import Kit
 from unstuck.model.plan import END_TO_END
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark
 from unstuck.toolchain.toolchains import is_plain_run, shows_tests
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, pattern, removed_lines
+from unstuck.verify.check_context import CheckContext
 from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
 from unstuck.verify.exam import Exam
 from unstuck.verify.hearing import comes_to_its_end, expects, hears
@@ -38,7 +38,7 @@ MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import
 def fewer_tests(exam: Exam) -> Iterator[Remark]:
     """Find checks that run fewer tests than on the base, whatever files changed."""
     for check, result in exam.checks:
-        gate = check in exam.kit.gates
+        gate = check in exam.context.gates
         if not (check.kind == "test" if gate else is_test_run(check)):
             continue
         says = next(_runs_less(exam, check, result, exam.before_work(check)), "")
@@ -53,7 +53,7 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
 def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
     """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
     # A script of the task's own may well be silent where it is content; a gate and a known runner count, or say `ok`.
-    counts = check in exam.kit.gates or pattern("judge", "counts").search(check.command) is not None
+    counts = check in exam.context.gates or pattern("judge", "counts").search(check.command) is not None
     speaks = counts and not shows_tests(check.command, now.ended.tail)
     ran, then = (one.counts.passed + one.counts.failed if one.counts else 0 for one in (now, before))
     if then > ran and (speaks or now.counts is not None or before.ended.ok):
@@ -124,7 +124,7 @@ def fails_rightly(exam: Exam, result: CheckResult) -> bool:
     ended = result.ended
     if ended.ok or ended.ending != "exited" or ended.exit_code == NO_TESTS_RAN:
         return False
-    spoken = [text for task in exam.kit.tasks.values() for text in (task.body, task.title, *task.files)]
+    spoken = [text for task in exam.context.tasks.values() for text in (task.body, task.title, *task.files)]
     return reason(ended.tail, spoken) != "mistaken"
 
 
@@ -137,7 +137,7 @@ def new_tests_fail(exam: Exam, result: CheckResult) -> bool:
 def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
     """Return the test files with something new in them, and the check that runs these alone."""
     files = [change.path for change in exam.playing("test") if change.new and any(added_lines(change))]
-    return files, narrowed((*exam.task.checks, *exam.kit.gates), files)
+    return files, narrowed((*exam.task.checks, *exam.context.gates), files)
 
 
 # --- what landed before -----------------------------------------------------------------------------------------------
@@ -145,13 +145,13 @@ def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
 
 def stays_green(exam: Exam) -> Iterator[Remark]:
     """Run the checks of landed tasks whose files this change touches, and say whose lines it takes back."""
-    kit, asked = exam.kit, {check.command for check, _ in exam.checks}
+    context, asked = exam.context, {check.command for check, _ in exam.checks}
     paths = {change.path for change in exam.changes}
-    made = {name: kit.record.state.tasks[name].changes for name, _ in landed(kit) if name != exam.task.id}
+    made = {name: context.state.tasks[name].changes for name, _ in landed(context) if name != exam.task.id}
     touched = [name for name, changes in made.items() if changes is not None and paths & {*changes.files}]
     undone = set()
     for name in touched:
-        checks = [check for check in lasting_checks(kit, name) if check.command not in asked]
+        checks = [check for check in lasting_checks(context, name) if check.command not in asked]
         asked |= {check.command for check in checks}
         for remark in _red_now(exam, name, checks):
             undone.add(name)
@@ -159,24 +159,24 @@ def stays_green(exam: Exam) -> Iterator[Remark]:
     for path, name, text in _taken_back(exam) if touched else ():
         if name not in undone:
             says = f"It takes back what task {name} added: {one_line(text, 80)}"
-            doubtful = not lasting_checks(kit, name) and not exam.names(path)
+            doubtful = not lasting_checks(context, name) and not exam.names(path)
             yield found("takes-back", path, says=says, severity="ask" if doubtful else "warn")
 
 
-def landed(kit: Kit) -> list[tuple[str, str]]:
+def landed(context: CheckContext) -> list[tuple[str, str]]:
     """List the tasks of this run that landed, each with its commit."""
-    return [(name, task.commit) for name, task in kit.record.state.tasks.items() if task.commit is not None]
+    return [(name, task.commit) for name, task in context.state.tasks.items() if task.commit is not None]
 
 
-def lasting_checks(kit: Kit, name: str) -> tuple[Check, ...]:
+def lasting_checks(context: CheckContext, name: str) -> tuple[Check, ...]:
     """Return the checks of a landed task that must go on to hold: not that a test is red, nor what needs a server."""
-    task = kit.tasks.get(name)
+    task = context.tasks.get(name)
     return () if task is None or RED in task.markers or END_TO_END.fullmatch(name) else task.checks
 
 
 def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
     base, tree = exam.subject.base, exam.subject.tree
-    site = Site(kit=exam.kit, name=name, slot=exam.site.slot)
+    site = Site(context=exam.context, name=name, slot=exam.site.slot)
     exam.site.stands_on = None  # the same folder, entered under another task's name
     for check in checks:
         result = check_on(site, check, base, tree)
@@ -189,15 +189,15 @@ def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]
 
 def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
     """Yield path, task and line for every file of which this change removes, and does not move, what a task added."""
-    kit, base = exam.kit, exam.subject.base
-    started, tasks = kit.record.state.started, {commit: name for name, commit in landed(kit)}
+    context, base = exam.context, exam.subject.base
+    started, tasks = context.state.started, {commit: name for name, commit in landed(context)}
     moved = {line.text.strip() for change in exam.changes for line in added_lines(change)}
     gone = [
         (change.path, {text for line in removed_lines(change) if len(text := line.text.strip()) >= LEAST_CHARS} - moved)
         for change in exam.changes
     ]
     for path, texts in [(path, texts) for path, texts in gone if texts][:MOST]:
-        lines = kit.workspace.line_authors(path, base, started.base if started else base)
+        lines = context.workspace.line_authors(path, base, started.base if started else base)
         named = {tasks[commit]: line for commit, line in reversed(lines) if commit in tasks and line.strip() in texts}
         yield from ((path, name, line.strip()) for name, line in named.items())
 
