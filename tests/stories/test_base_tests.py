@@ -1,12 +1,12 @@
 """The judge is the base's: whatever a change does to tests, settings and build files, the base's own have the last word."""
 
-import json
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.sampling import some
 
 if TYPE_CHECKING:
     from tests.project import Project
@@ -73,26 +73,28 @@ def answering(project: "Project") -> "Project":
     return project
 
 
-def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "Project") -> None:
-    project, offenders = answering, []
-    start = project.git("rev-parse", "HEAD")
-    for case, (name, text, gate) in ROWS.items():
-        for product in (WRONG, RIGHT) if case in HARMLESS else (WRONG,):
-            project.git("reset", "-q", "--hard", start)
-            project.settings(f'[checks]\nlint = "{gate}"\n')
-            project.file("app.py", product, commit=False)
-            project.file(name, text, commit=False)
-            project.git("add", "-A")
-            project.git("commit", "-q", "-m", case)
-            result = project.ask("verify", "--json")
-            silent = product == RIGHT and name in BASE and "Makefile" not in str(json.loads(result.out)["findings"])
-            if (result.code == 0) is not (product == RIGHT) or silent:
-                offenders.append(f"{case}, {'right' if product == RIGHT else 'wrong'} work: {result}")
-    assert offenders == []
-
-
 HARMLESS = ("GNUmakefile", "an edited Makefile", "one line more for make", "mypy.ini", "conftest.py")
 """Rows that are tried with right work, too: then whatever was done to the judge is harmless."""
+NOT_SETTINGS = ROWS.keys() - set(BENT_BY)
+
+
+@pytest.mark.parametrize("case", some(ROWS, every=5, kept={*NOT_SETTINGS, *HARMLESS}))
+def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "Project", case: str) -> None:
+    project, (name, text, gate) = answering, ROWS[case]
+    start = project.git("rev-parse", "HEAD")
+    for product in (WRONG, RIGHT) if case in HARMLESS else (WRONG,):
+        project.git("reset", "-q", "--hard", start)
+        project.settings(f'[checks]\nlint = "{gate}"\n')
+        project.file("app.py", product, commit=False)
+        project.file(name, text, commit=False)
+        project.git("add", "-A")
+        project.git("commit", "-q", "-m", case)
+        result = project.ask("verify", "--json")
+        assert (result.code == 0) is (product == RIGHT), result
+        if product == RIGHT and name in BASE:
+            assert "Makefile" in str(result.json["findings"])
+
+
 PLANTED = {
     "conftest.py": "import os\n\n\ndef pytest_sessionfinish():\n    os._exit(0)\n",
     "pytest.ini": "[pytest]\naddopts = --deselect test_app.py::test_answer\n",
@@ -282,7 +284,7 @@ SPARED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", WEAKENED)
+@pytest.mark.parametrize("how", some(WEAKENED, kept=("a looser assertion", "a failure that is dropped")))
 def test_what_one_task_did_to_the_judge_harmlessly_does_not_help_the_next_one(project: "Project", how: str) -> None:
     project.file("app.py", ADDS.format("+"), commit=False)
     project.file("Makefile", RECIPE.format("", ""), commit=False)
