@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unstuck.agents.assignment import Assignment
-from unstuck.engine.resume import compare
+from unstuck.engine.resume import plan_difference
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import Status
 from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
@@ -225,7 +225,7 @@ def test_a_join_that_becomes_one_by_our_own_task_or_by_a_person_is_told_apart() 
     longer = phased([MOST_NAMED, 2], set()).replace("- [ ] T003", "- [ ] T002.1 More\n- [ ] T003")
     now = read_text(longer, "spec-kit", "p", Path())
     assert joined(now.tasks)
-    by_a_person = compare(state, now.tasks, Redactor(()))
+    by_a_person = plan_difference(state, now.tasks, Redactor(()))
     assert (by_a_person.added, by_a_person.changed) == (("T002.1",), ("T021", "T022"))
     state.tasks["T002.1"] = replace(state.tasks["T001"], inserted=True, task=now.tasks[2])
-    assert not compare(state, now.tasks, Redactor(()))
+    assert not plan_difference(state, now.tasks, Redactor(()))

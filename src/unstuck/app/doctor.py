@@ -37,7 +37,7 @@ from unstuck.toolchain.ci_workflows import ci_commands, drifted
 from unstuck.toolchain.detection import detect, way_around
 from unstuck.toolchain.shell import BUILTINS, parts, words
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import NotSetUp, Site
+from unstuck.verify.checks import CleanCheckout, SetupFailed
 
 NAME = "doctor"
 """The name of the log."""
@@ -88,7 +88,7 @@ def examine(
             missing = _missing_where_checks_run(repository, config, run_stop or RunStop(drain_seconds=0.0), seen)
         except Interrupted as error:
             raise KeyboardInterrupt from error
-        except (NotSetUp, UnstuckError, OSError) as error:
+        except (SetupFailed, UnstuckError, OSError) as error:
             log = repository.store / "logs" / "task-doctor.log"
             remedy = f"Correct `setup` in [workspace]; all of its output: {log}"
             why, other = _no_look(error)
@@ -104,9 +104,9 @@ def _told(name: str, part: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(name.strip("_"), "bad", *_no_look(error))
 
 
-def _no_look(error: NotSetUp | UnstuckError | OSError) -> tuple[str, str]:
+def _no_look(error: SetupFailed | UnstuckError | OSError) -> tuple[str, str]:
     """Return what stands in the way of a look, and what to do; there may be no run that could go on."""
-    if isinstance(error, NotSetUp):
+    if isinstance(error, SetupFailed):
         return one_line(error.failure.summary, SAID_CHARS), ""
     if isinstance(error, OSError):
         return f"{error.filename} cannot be used: {error.strerror}.", MAKE_ROOM
@@ -288,7 +288,7 @@ def _missing_where_checks_run(
         return {}
     with first_checking_slot(repository) as slot:
         context = separate_check_context(repository, config, slot, run_stop, seen)
-        Site(context=context, name=NAME, slot=slot).stand(repository.head)
+        CleanCheckout(context=context, name=NAME, slot=slot).stand(repository.head)
         return {line: word for line in lines for word in islice(_not_there(context, slot, line), 1)}
 
 

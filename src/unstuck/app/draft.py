@@ -33,7 +33,7 @@ from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_
 from unstuck.report.briefs import draft_brief, repair_brief, shapes
 from unstuck.verify.check_cache import open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
-from unstuck.verify.checks import Site, check_on, diagnosed
+from unstuck.verify.checks import CleanCheckout, check_on, diagnosed
 
 if TYPE_CHECKING:
     from unstuck.model.plan import Plan, Problem, Task
@@ -236,7 +236,7 @@ class Drafting:
         from unstuck.plans.review import Proof
 
         head = find_repository(self.cwd).head
-        site = Site(context=checks, name=NAME, slot=checks.first_checkout_slot)
+        site = CleanCheckout(context=checks, name=NAME, slot=checks.first_checkout_slot)
         checks.tasks.update((task.id, task) for task in plan.tasks)  # what they are to write is not missing yet
         tree = checks.workspace.tree_of(head)
         for task in plan.tasks:

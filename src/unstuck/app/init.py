@@ -33,7 +33,7 @@ from unstuck.toolchain.detection import Proposal, Stack, detect, joined
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
 from unstuck.verify.check_cache import open_memory
-from unstuck.verify.checks import NotSetUp, Site, evidence, hindered, on_base
+from unstuck.verify.checks import CleanCheckout, SetupFailed, evidence, hindered, on_base
 
 NAME = "init"
 """The name of the log."""
@@ -128,7 +128,7 @@ def prove(repository: Repository, stack: Stack, run_stop: RunStop, seen: Callabl
             proof = _in_slot(repository, stack, slot, run_stop, seen)
             if not stack.setup or _guards(proof):
                 return proof
-        except NotSetUp as error:
+        except SetupFailed as error:
             said = one_line(error.failure.error or error.failure.summary, SAID_CHARS)
             notes = [f"The set-up `{'; '.join(stack.setup)}` failed: {said}"]
         bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
@@ -146,14 +146,14 @@ def _in_slot(
 ) -> Proof:
     config = Config(workspace=WorkspaceConfig(copy=stack.copy, setup=stack.setup))
     context = separate_check_context(repository, config, slot, run_stop, seen, memory=open_memory(repository, config))
-    site = Site(context=context, name=NAME, slot=slot)
+    site = CleanCheckout(context=context, name=NAME, slot=slot)
     site.stand(repository.head)
     nothing = repository.git("hash-object", "-t", "tree", "--stdin", stdin="")
     gates = [gate for proposal in stack.proposals for gate in _tried(site, proposal, repository.head, nothing)]
     return stack, tuple(gates)
 
 
-def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[FoundGate]:
+def _tried(site: CleanCheckout, proposal: Proposal, head: str, nothing: str) -> Iterator[FoundGate]:
     """Try the lines of a proposal until one is green; else the first that is red in a way that can be compared."""
     tried: list[tuple[str, FoundGate]] = []
     for line in proposal.lines:
@@ -171,7 +171,7 @@ def _tried(site: Site, proposal: Proposal, head: str, nothing: str) -> Iterator[
     yield from (gate for _, gate in tried if not gate.kept)
 
 
-def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
+def _is_blind(site: CleanCheckout, check: Check, result: CheckResult, head: str, nothing: str) -> bool:
     """Whether a test run says the same though the product is gone: then it tests another copy of it, or nothing.
 
     `nothing` is a tree without files, which git knows without having it.
@@ -183,13 +183,13 @@ def _is_blind(site: Site, check: Check, result: CheckResult, head: str, nothing:
     site.context.show_activity(NAME, "the same without the code of the repository; it must fail now")
     try:
         without = site.once(check, head, workspace.tree_with_paths(head, nothing, product))
-    except NotSetUp:  # what cannot even be set up without the product is made of it
+    except SetupFailed:  # what cannot even be set up without the product is made of it
         return False
     finds_none = without.counts is not None and not without.counts.passed
     return (without.ended.ok and not finds_none) or (not result.ended.ok and compare(without, result).verdict == "same")
 
 
-def _judged(site: Site, check: Check, result: CheckResult, head: str) -> tuple[str, str]:
+def _judged(site: CleanCheckout, check: Check, result: CheckResult, head: str) -> tuple[str, str]:
     """Say what a gate is good for, by how it went on HEAD."""
     took = f"in {max(round(result.ended.seconds), 1)} s"
     if result.repaired:
@@ -222,7 +222,7 @@ def _how_red(result: CheckResult) -> str:
     )
 
 
-def _message(site: Site, check: Check, result: CheckResult) -> str:
+def _message(site: CleanCheckout, check: Check, result: CheckResult) -> str:
     found = site.context.judge.diagnose(evidence(check, result.ended))
     last = next((line for line in reversed(result.ended.tail.splitlines()) if line.strip()), "no output")
     return one_line(site.context.redactor.text(found.message if found else last), SAID_CHARS)

@@ -38,7 +38,7 @@ from unstuck.report.verdict_formats import junit as junit_text
 from unstuck.report.verdict_formats import sarif_text
 from unstuck.verify.check_cache import Memory, NoMemory, open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
-from unstuck.verify.checks import NotSetUp, Site
+from unstuck.verify.checks import CleanCheckout, SetupFailed
 from unstuck.verify.examining import examine
 
 FIRST_SLOT, SLOTS = 900, 8
@@ -86,7 +86,7 @@ def verify_by_hand(
         context = separate_check_context(
             repository, config, slot, run_stop, seen, memory=memory, task=task, gates=gates, plan=plan
         )
-        verdict = examine(Site(context=context, name=task.id, slot=slot), replace(asked, task=task))
+        verdict = examine(CleanCheckout(context=context, name=task.id, slot=slot), replace(asked, task=task))
     unseen = repository.uncommitted() if name is None else ()
     return Verified(what=what, verdict=verdict, seconds=time.monotonic() - began, unseen=unseen)
 
@@ -194,7 +194,7 @@ def told_as_errors() -> Iterator[None]:
         yield
     except Interrupted as error:
         raise KeyboardInterrupt from error
-    except NotSetUp as error:
+    except SetupFailed as error:
         raise Unavailable(error.failure.summary, hint="See `setup` in `[workspace]`.") from error
 
 

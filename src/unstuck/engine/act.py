@@ -106,7 +106,7 @@ def insert_fix_task(run: TaskRun, task: TaskState, fix: Fix) -> LineEvent:
 
 
 def requested_plan_change(run: TaskRun, task: TaskState) -> Decision | None:
-    """Return the change of the plan that this attempt's agent asks for, if it is allowed; once per attempt."""
+    """Return the plan change that this attempt's agent asks for, if it is allowed. Each attempt gets one."""
     request = _plan_request(task)
     attempt = task.current.number
     if request is None or any(change.attempt == attempt for change in task.modifications):

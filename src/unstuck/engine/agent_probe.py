@@ -75,7 +75,7 @@ def _report_still_holds(run: TaskRun, reporter: str, agent: str) -> bool:
 
 
 def _probe(run: TaskRun, order: SessionOrder, done: SessionDone) -> Failure | None:
-    """Ask the agent for one word in the place where it failed."""
+    """Run a session that only asks for one word, in the place where the agent failed."""
     run.note(f"{order.agent} ended at once and without work: it is asked for one word.")
     probe = replace(order, brief=PROBE_BRIEF, word="", resume="", lasting=False, probe=True, place=done.place)
     answer = run.dispatcher.run(probe, run.stop)

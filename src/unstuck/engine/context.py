@@ -27,7 +27,7 @@ from unstuck.process.command import Processes, Stop
 from unstuck.redaction.redactor import Redactor
 from unstuck.remedies.toolbox import Remedies
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import Site
+from unstuck.verify.checks import CleanCheckout
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class RunFiles(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the engine calls to act on the world: one object each, built once in `app/services.py`."""
+    """The objects that act on the world, built once in `app/services.py`."""
 
     recorder: Recorder
     checks: CheckContext
@@ -139,14 +139,14 @@ class TaskRun:
 
     @property
     def checks(self) -> CheckContext:
-        """What checks are run with while this task may be stopped."""
+        """The context for this task's checks, with its own stop signal."""
         return replace(self.services.checks, stop=self.stop)
 
     @property
-    def checkout(self) -> Site:
+    def checkout(self) -> CleanCheckout:
         """A clean checkout for verifying this task's work."""
         checks = self.checks
-        return Site(context=checks, name=self.task_id, slot=checks.first_checkout_slot + self.slot)
+        return CleanCheckout(context=checks, name=self.task_id, slot=checks.first_checkout_slot + self.slot)
 
     @property
     def plan_task(self) -> Task:

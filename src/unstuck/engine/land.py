@@ -38,7 +38,7 @@ def land(run: TaskRun, task: TaskState) -> LineEvent:
 
 
 def commit_message(run: TaskRun, task: TaskState) -> str:
-    """Return the commit's text: the plan's own subject where it has one, and trailers that name the run and the task."""
+    """Return the commit message: the plan's subject if it has one, and trailers that name run and task."""
     plan_task = run.plan_task
     subject = one_line(run.services.redactor.text(plan_task.commit or plan_task.title), SUBJECT_CHARS)
     action = task.current.decision.action if task.current.decision else None

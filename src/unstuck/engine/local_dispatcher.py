@@ -15,7 +15,7 @@ from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Stop
 from unstuck.process.sandbox import sandboxed
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import Site
+from unstuck.verify.checks import CleanCheckout
 from unstuck.verify.examining import examine
 from unstuck.verify.set_up import set_up
 
@@ -58,7 +58,9 @@ class LocalDispatcher:
     def verify(self, subject: Subject, slot: int, stop: Stop) -> Verdict:
         """Return the verdict on one tree."""
         context = replace(self.checks, stop=stop)
-        return examine(Site(context=context, name=subject.task.id, slot=context.first_checkout_slot + slot), subject)
+        return examine(
+            CleanCheckout(context=context, name=subject.task.id, slot=context.first_checkout_slot + slot), subject
+        )
 
     def _run_session(self, agent: Agent, order: SessionOrder, assignment: Assignment, stop: Stop) -> SessionDone:
         command = agent.command(assignment)
@@ -73,7 +75,7 @@ class LocalDispatcher:
         return SessionDone(outcome=agent.outcome(ended, assignment), notes=notes)
 
     def _run_probe(self, agent: Agent, order: SessionOrder, assignment: Assignment, stop: Stop) -> SessionDone:
-        """Ask the agent's program for its version, then the agent for one word."""
+        """Run the agent's program with `--version`, then a session that only asks for one word."""
         command = agent.command(assignment)
         environment = {**command.env, **self._session_environment(assignment)}
         command = replace(command, env=environment, limits=PROBE_LIMITS)
@@ -125,7 +127,7 @@ class LocalDispatcher:
 
 @contextmanager
 def _taking_messages(stop: Stop, command: Command) -> Iterator[Command]:
-    """Let messages reach the session while it runs, if the agent takes any."""
+    """Yield the command with an inbox for messages, if the agent takes any."""
     if command.dialogue is None or not isinstance(stop, TaskStop):
         yield command
         return

@@ -24,7 +24,7 @@ from unstuck.policy.decision import asks_for_it, decide
 from unstuck.policy.history import done_by_others, history
 from unstuck.policy.profiles import FUTILE
 from unstuck.policy.schedule import waits, waits_for_siblings
-from unstuck.verify.checks import NotSetUp, diagnosed, on_base
+from unstuck.verify.checks import SetupFailed, diagnosed, on_base
 
 
 def advance(run: TaskRun) -> None:
@@ -93,7 +93,7 @@ def classify_failure(run: TaskRun, task: TaskState) -> LineEvent:
         failure = replace(failure, resets_at=resets_at)
     try:
         failure = name_conflicting_task(run, task, failure) if failure else check_with_landed(run, task)
-    except NotSetUp as error:
+    except SetupFailed as error:
         failure = error.failure
     if failure is not None and run.policy.classifier != "unstuck":
         failure = by_word_lists(failure)
@@ -136,7 +136,7 @@ def _is_base_green(run: TaskRun, task: TaskState) -> bool:
     checkout = run.checkout
     try:
         return all(on_base(checkout, gate, base).status == "pass" for gate in run.services.checks.gates)
-    except NotSetUp:
+    except SetupFailed:
         return False
 
 

@@ -93,7 +93,7 @@ class Pool:
         return bool(self.running) or self._wait_for_due_task()
 
     def _stop_for_pause_file(self) -> None:
-        """Ask the run to stop if the user created the pause file."""
+        """Request a stop if the user created the pause file."""
         text = self.services.own_files.read(self.context.layout.pause)
         if text is None:
             return

@@ -1,4 +1,4 @@
-"""Edge: Record facts: redact, append, fold, tell. The one place where anything is written down."""
+"""Record events: redact them, append them to the journal, update the state, call the listeners."""
 
 import dataclasses
 import re
@@ -25,9 +25,9 @@ from unstuck.model.text import visible
 from unstuck.redaction.redactor import Redactor
 
 T = TypeVar("T")
-OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-NAMED_BY_GIT = frozenset({"base", "start", "tip", "tree", "commit", "hash"})
-"""Fields that git fills: what stands there is looked up again, so it stays whole, also where a variable holds the same."""
+OBJECT_NAME = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+GIT_FIELDS = frozenset({"base", "start", "tip", "tree", "commit", "hash"})
+"""Fields that hold names of git objects. They are looked up again, so they are never redacted."""
 Listener = Callable[[Entry, RunState], None]
 
 
@@ -43,19 +43,19 @@ class Recorder:
         self._listeners = listeners
         self._lock = threading.RLock()
         self.changed: set[str] = set()
-        """Tasks whose projections are out of date."""
+        """Tasks whose files are out of date."""
 
     def record(self, event: Event) -> Entry:
-        """Make the fact durable, then true."""
+        """Append an event to the journal, then apply it to the state."""
         with self._lock:
             entry = self._journal.append(redacted(event, self._redactor))
             self.state.apply(entry)
-            self.changed |= self._concerned(entry.event)
+            self.changed |= self._changed_tasks(entry.event)
             for listener in self._listeners:
                 listener(entry, self.state)
             return entry
 
-    def _concerned(self, event: Event) -> set[str]:
+    def _changed_tasks(self, event: Event) -> set[str]:
         match event:
             case RunStarted() | RunResumed() | PlanChanged() | Operated() | Inherited():
                 return set(self.state.tasks)
@@ -76,9 +76,9 @@ class Recorder:
             return self.state.tasks[name]
 
     def take_changed(self) -> tuple[RunState, tuple[str, ...]]:
-        """Return the state of this moment, and the tasks that changed since the last call, in the plan's order.
+        """Return a copy of the state and the tasks that changed since the last call, in the plan's order.
 
-        The state is a copy: files that are made from it agree with each other, whatever is recorded meanwhile.
+        Files that are made from the copy agree with each other, whatever is recorded meanwhile.
         """
         with self._lock:
             names = sorted(self.changed & self.state.places.keys(), key=self.state.places.__getitem__)
@@ -87,19 +87,23 @@ class Recorder:
 
 
 def redacted(value: T, redactor: Redactor) -> T:
-    """Return the value with every string in it redacted, fit for UTF-8 and for a terminal: git hands on any file name."""
+    """Return the value with every string in it redacted and safe to print."""
     if isinstance(value, str):
-        plain = type(value) is str  # an enumeration's member is one of ours
-        return cast("T", visible(redactor.text(value.encode(errors="backslashreplace").decode()))) if plain else value
+        if type(value) is not str:  # a member of an enumeration holds no foreign text
+            return value
+        text = value.encode(errors="backslashreplace").decode()  # file names may be no UTF-8
+        return cast("T", visible(redactor.text(text)))
     if isinstance(value, tuple):
         return cast("T", tuple(redacted(part, redactor) for part in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        clean = {name: part if _is_object(name, part) else redacted(part, redactor) for name, part in parts.items()}
+        clean = {
+            name: part if _names_git_object(name, part) else redacted(part, redactor) for name, part in parts.items()
+        }
         changed = {name: part for name, part in clean.items() if part is not parts[name]}
         return dataclasses.replace(value, **changed) if changed else value
     return value
 
 
-def _is_object(field: str, value: object) -> bool:
-    return field in NAMED_BY_GIT and isinstance(value, str) and OBJECT.fullmatch(value) is not None
+def _names_git_object(field: str, value: object) -> bool:
+    return field in GIT_FIELDS and isinstance(value, str) and OBJECT_NAME.fullmatch(value) is not None

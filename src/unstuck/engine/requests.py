@@ -1,4 +1,4 @@
-"""Edge: Carry out what a person asks of a run: each request becomes one fact, done or refused with a reason."""
+"""Carry out the requests of the user: each becomes one event, done or refused with a reason."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from unstuck.journal.task_state import awaits_approval
 from unstuck.model.event import Operated, Request, Verb
 
 STOPPED_BY_REQUEST = 3
-SAID: tuple[Verb, ...] = ("retry", "answer")
-"""Requests whose words can be told to a session that runs."""
+REACHES_SESSION: tuple[Verb, ...] = ("retry", "answer")
+"""Requests whose text can be sent to a running session."""
 APPROVE = "Approve it with: unstuck approve; then: unstuck resume"
-"""How the reason ends for which a run does not begin before a person's word."""
+"""End of the reason why a run waits for approval before it begins."""
 OF_THE_RUN: tuple[Verb, ...] = ("stop", "approve", "rollback", "undo")
 """Requests that name no task."""
 
@@ -30,14 +30,14 @@ class RequestHandler:
     stop_signal: RunStop
 
     def take(self, running: Mapping[str, tuple[int, TaskStop]]) -> None:
-        """Take all requests that are waiting. One about a running task reaches its session, or ends it and waits for that."""
+        """Carry out all waiting requests. One about a running task reaches its session, or ends it first."""
         for request in self.journal.requests(self.recorder.state.seen_request):
             if refused := refusal_of(request):
                 self.refuse(request, refused)
                 continue
             if request.task is not None and request.task in running:
                 task = running[request.task][1]
-                if request.verb not in SAID or not request.text or not task.takes_messages or task.ended:
+                if request.verb not in REACHES_SESSION or not request.text or not task.takes_messages or task.ended:
                     task.ended = True
                     return
                 task.send(request.text)
@@ -49,7 +49,7 @@ class RequestHandler:
             self.carry_out(request, live=bool(running))
 
     def carry_out(self, request: Request, *, live: bool) -> Operated:
-        """Record the request as a fact, then see to its effect."""
+        """Record the request as an event, then carry out its effect."""
         if refused := refusal_of(request):
             return self.refuse(request, refused)
         if request.task is not None:
@@ -68,14 +68,14 @@ class RequestHandler:
         return operated
 
     def refuse(self, request: Request, why: str) -> Operated:
-        """Record, and tell in the summary, that somebody else tried to speak for a person."""
+        """Record a refused request and note it for the summary."""
         operated = Operated(request=request, refused=why)
         self.recorder.record(operated)
         self.recorder.note(why)
         return operated
 
     def put_away(self, name: str) -> None:
-        """Keep the work of an attempt that was cut short, before its task starts anew and its worktree is reset."""
+        """Keep the work of an unfinished attempt before its task starts over and its slot is reset."""
         task = self.recorder.state.tasks.get(name)
         if task is None or not task.attempts or task.accepted or task.stage in (Stage.OPEN, Stage.REST):
             return
@@ -84,7 +84,7 @@ class RequestHandler:
             self.recorder.note(f"The unfinished work of task {name} is kept at {snapshot.ref}.", name)
 
     def redo(self) -> None:
-        """Bring the branch to where the last operation says it should be, keeping what it leaves. Harmless to repeat."""
+        """Move the branch where the last request wants it and keep the commit it leaves. Harmless to repeat."""
         seq, operated = self.recorder.state.last_operation
         if operated is None or operated.refused or operated.before is None or operated.after is None:
             return
@@ -92,7 +92,7 @@ class RequestHandler:
             self.workspace.keep_commit(str(seq), operated.before)
             self.workspace.move_branch(operated.after, expected=operated.before)
 
-    # --- one answer each: a fact, or why it is refused; nothing said is consent
+    # --- one method per request: it returns the event, the reason of a refusal, or "" for a plain yes
 
     def stop(self, _request: Request) -> Operated | str:
         self.stop_signal.request("`unstuck stop` was asked for.", STOPPED_BY_REQUEST)
@@ -126,7 +126,7 @@ class RequestHandler:
         return ""
 
     def approve(self, request: Request) -> Operated | str:
-        """Let the work of one task land, or the run go on with everything that waits for a word."""
+        """Approve the work of one task, or everything in the run that waits for approval."""
         state = self.recorder.state
         if request.task is not None and not awaits_approval(state.tasks[request.task]):
             return f"Task {request.task} does not wait for an approval."
@@ -136,7 +136,7 @@ class RequestHandler:
         return ""
 
     def rollback(self, request: Request) -> Operated | str:
-        """Move the run's branch back to `request.text`; tasks that landed behind it are open again."""
+        """Move the run's branch back to the commit in `request.text`. Tasks that landed after it are open again."""
         state, tip = self.recorder.state, self.workspace.tip()
         target = request.text
         base = state.started.base if state.started else tip
@@ -149,7 +149,7 @@ class RequestHandler:
         return Operated(request=request, reopened=reopened, before=tip, after=target)
 
     def undo(self, request: Request) -> Operated | str:
-        """Take an event back: `request.text` is its number, or empty for the last one that can be."""
+        """Undo the event with the number in `request.text`, or the last one that can be undone."""
         state = self.recorder.state
         last = max(state.undoable, default=None)
         number = (int(request.text) if request.text.isdecimal() else None) if request.text else last
@@ -170,14 +170,16 @@ class RequestHandler:
 
 
 def refusal_of(request: Request) -> str:
-    """Say why a request is not a person's; empty if it is."""
+    """Return why a request is not the user's own, or an empty string."""
     if request.verb not in ANSWERS and not request.inside:
         return f"Row {request.id} of the journal's requests is none that unstuck wrote; it was left alone."
-    asked = " ".join(part for part in (request.verb, request.task or "") if part)
-    if request.doubt and not request.inside and request.verb != "stop":  # who forges that could send a signal as well
-        return f"`unstuck {asked}` was found in the journal and {request.doubt}, so it was refused. If it was you: say it again."
+    command = " ".join(part for part in (request.verb, request.task or "") if part)
+    if (
+        request.doubt and not request.inside and request.verb != "stop"
+    ):  # a process that can forge a stop could send a signal as well
+        return f"`unstuck {command}` was found in the journal and {request.doubt}, so it was refused. If it was you: say it again."
     if request.inside:
-        return f"`unstuck {asked}` was asked for inside of {request.inside}; only a person can, so it was refused."
+        return f"`unstuck {command}` was asked for inside of {request.inside}; only a person can, so it was refused."
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Edge: Begin a run, or take one up again: replay, carry out what was decided, and enter the ordinary loop.
+"""Begin a run, or resume one: replay the journal, take in changes, and enter the ordinary loop.
 
 Resuming is not a second way to run. Everything here ends with the same state and the same pool.
 """
@@ -21,12 +21,12 @@ from unstuck.model.plan import Plan, Task, joined
 from unstuck.redaction.redactor import Redactor
 
 BY_HAND = 0
-"""The id of a request that nobody left: a person's edit of a file."""
+"""Id of a request that stands for a person's edit of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """How the plan differs from the one that the run began with."""
+class PlanDifference:
+    """The difference between the plan and the one that the run began with."""
 
     changed: tuple[str, ...]
     added: tuple[str, ...]
@@ -47,11 +47,11 @@ def begin(recorder: Recorder, workspace: Workspace, started: RunStarted) -> None
 
 
 def take_up(recorder: Recorder, workspace: Workspace, requests: RequestHandler, *, user_head: str, at: float) -> None:
-    """Go on with a run: finish what was begun, bring in the user's new commits, and open a new epoch after a halt."""
+    """Resume a run: finish what was begun, merge the user's new commits, open a new epoch after a halt."""
     state = recorder.state
     started = state.started
     assert started is not None
-    _stand_where_work_landed(recorder, workspace, started)
+    _restore_branch(recorder, workspace, started)
     requests.redo()
     tip = workspace.merge_user_commit(
         user_head, message=f"Merge the user's commits into unstuck/{started.run}\n", at=at
@@ -65,12 +65,12 @@ def take_up(recorder: Recorder, workspace: Workspace, requests: RequestHandler, 
     recorder.record(RunResumed(epoch=halted, tip=tip))
 
 
-def _stand_where_work_landed(recorder: Recorder, workspace: Workspace, started: RunStarted) -> None:
-    """Have a branch that holds all that landed: somebody may have deleted it, or moved it back."""
+def _restore_branch(recorder: Recorder, workspace: Workspace, started: RunStarted) -> None:
+    """Create the run's branch again if it is gone. Raise CheckpointGone if it was moved back."""
     tip = recorder.state.tip
     if workspace.open_branch(tip):
         recorder.note(
-            f"The branch unstuck/{started.run} was gone: it stands again where work last landed, at {tip[:12]}."
+            f"The branch {run_branch(started.run)} was gone: it stands again where work last landed, at {tip[:12]}."
         )
     elif tip not in workspace.history(workspace.tip(), started.base):
         raise CheckpointGone(
@@ -79,23 +79,23 @@ def _stand_where_work_landed(recorder: Recorder, workspace: Workspace, started: 
         )
 
 
-def compare(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> Change:
-    """Say how the plan's tasks differ from the journal's, which holds them redacted."""
-    known = {name: task.task for name, task in state.tasks.items()}
-    begun = {new for task in state.tasks.values() for new in _under_way(task)} - known.keys()
-    ours = begun.union(name for name, task in state.tasks.items() if task.inserted)
-    before = dict(_texts(tuple(known.values()), ours))
-    read = tuple(redacted(task, redactor) for task in tasks)
-    now = {name: text for name, text in _texts(read, ours) if name not in begun}
-    return Change(
+def plan_difference(state: RunState, tasks: Sequence[Task], redactor: Redactor) -> PlanDifference:
+    """Return how the plan's tasks differ from those in the journal, which are redacted."""
+    recorded = {name: task.task for name, task in state.tasks.items()}
+    being_inserted = {new for task in state.tasks.values() for new in _tasks_being_inserted(task)} - recorded.keys()
+    inserted = being_inserted.union(name for name, task in state.tasks.items() if task.inserted)
+    before = dict(_texts(tuple(recorded.values()), inserted))
+    plan_tasks = tuple(redacted(task, redactor) for task in tasks)
+    now = {name: text for name, text in _texts(plan_tasks, inserted) if name not in being_inserted}
+    return PlanDifference(
         changed=tuple(name for name in now if name in before and now[name] != before[name]),
         added=tuple(name for name in now if name not in before),
         removed=tuple(name for name in before if name not in now),
     )
 
 
-def _under_way(task: TaskState) -> tuple[str, ...]:
-    """Return the tasks that were decided on and may stand in the plan already: their writer was killed."""
+def _tasks_being_inserted(task: TaskState) -> tuple[str, ...]:
+    """Return the tasks of a decision that may be in the plan already, because the supervisor was killed there."""
     action = task.last.decision.action if isinstance(task.last, Decided) else None
     if isinstance(action, Amend | Append):
         return action.ids
@@ -103,9 +103,9 @@ def _under_way(task: TaskState) -> tuple[str, ...]:
 
 
 def take_plan(requests: RequestHandler, plan: Plan, redactor: Redactor, *, accepted: bool) -> None:
-    """Take a changed plan in, if a person said so; tasks whose text is unchanged stay as they are."""
+    """Record a changed plan, if the user accepted the change. Unchanged tasks stay as they are."""
     recorder = requests.recorder
-    change = compare(recorder.state, plan.tasks, redactor)
+    change = plan_difference(recorder.state, plan.tasks, redactor)
     if not change:
         return
     if not accepted:
@@ -120,12 +120,12 @@ def take_plan(requests: RequestHandler, plan: Plan, redactor: Redactor, *, accep
 
 
 def note_change(recorder: Recorder, plan: Plan, redactor: Redactor) -> None:
-    """Tell that the plan was changed while the run worked: what landed meanwhile was done by the old text."""
+    """Note that the plan was changed while the run worked by the old text."""
     state = recorder.state
     if plan.problems and not plan.tasks:
         why = f"{plan.problems[0].message} {plan.problems[0].hint}".strip()
         recorder.note(f"The plan can no longer be read, so what was done since is not marked in it. {why}")
-    elif change := compare(state, plan.tasks, redactor):
+    elif change := plan_difference(state, plan.tasks, redactor):
         landed = [name for name in change.changed if state.tasks[name].status == "complete"]
         way = [
             *(f"unstuck reset {name}" for name in landed),
@@ -137,13 +137,14 @@ def note_change(recorder: Recorder, plan: Plan, redactor: Redactor) -> None:
         )
 
 
-def note_ticks(recorder: Recorder, plan: Plan, ours: Container[str] = ()) -> None:
-    """Tell that a tick by hand settles nothing: the checks decide, and the box will show what they say.
+def note_ticks(recorder: Recorder, plan: Plan, reopened: Container[str] = ()) -> None:
+    """Note that a tick by hand settles nothing: the checks decide, and the box will show their result.
 
-    `ours`: tasks that a person opened again in another file; their ticks are what we wrote.
+    `reopened` are tasks that a person opened again in another file. Their ticks were written by unstuck.
     """
-    tasks = {name: task for name, task in recorder.state.tasks.items() if name not in ours}
-    ticked = [one.id for one in plan.tasks if one.done and one.id in tasks and tasks[one.id].status not in SETTLED]
+    tasks = {name: task for name, task in recorder.state.tasks.items() if name not in reopened}
+    done = [task.id for task in plan.tasks if task.done and task.id in tasks]
+    ticked = [name for name in done if tasks[name].status not in SETTLED]
     if ticked:
         recorder.note(
             f"Ticked in the plan by hand: {', '.join(ticked[:10])}. The checks decide all the same. "
@@ -152,14 +153,14 @@ def note_ticks(recorder: Recorder, plan: Plan, ours: Container[str] = ()) -> Non
 
 
 def take_edits(requests: RequestHandler, edits: Sequence[tuple[Verb, str, str]]) -> frozenset[str]:
-    """Turn what a person changed in our files into requests like any other; return which tasks they are about."""
+    """Carry out what a person changed in files of unstuck as requests. Return the tasks concerned."""
     for verb, task, how in edits:
         requests.carry_out(Request(id=BY_HAND, verb=verb, task=task, text=how), live=False)
     return frozenset(task for _, task, _ in edits)
 
 
 def start_from(requests: RequestHandler, name: str | None, *, new: bool) -> None:
-    """Open a task and all that follow it in the plan; in a new run, what stands before it is settled without doing it."""
+    """Open a task and all that follow it in the plan. In a new run, the tasks before it are skipped."""
     tasks = requests.recorder.state.tasks
     if name is None or name not in tasks:
         return
@@ -174,13 +175,13 @@ def start_from(requests: RequestHandler, name: str | None, *, new: bool) -> None
 
 
 def _is_open_again(task: TaskState, names: Container[str]) -> bool:
-    """Whether a task is to be done again with these. What repaired one of them stays done: it has nothing to repair yet."""
+    """Return whether a task must be done again with these. A landed fix of one of them stays done."""
     repaired = task.status == "complete" and task.task.fixes in names
     return not repaired and (task.status != "pending" or bool(task.attempts))
 
 
 def unfinished(entries: Sequence[Entry]) -> bool:
-    """Whether a run has anything left to do."""
+    """Return whether a run has anything left to do."""
     for entry in reversed(entries):
         if entry.event.type == "run_ended":
             return entry.event.exit_code != 0
@@ -189,13 +190,14 @@ def unfinished(entries: Sequence[Entry]) -> bool:
     return True
 
 
-def _texts(tasks: Sequence[Task], ours: Container[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Yield what a person could have changed of each task: not the tick, nor the place in the file, nor what we derived.
+def _texts(tasks: Sequence[Task], inserted: Container[str]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """Yield the parts of each task that a person may have changed, but not its tick or place.
 
-    What it waits for is one number, the same whether tasks are named one by one or in a join; those of ours do not count.
+    The tasks that it waits for are one number, the same whether they are named one by one or as a join. Tasks that
+    unstuck inserted do not count.
     """
-    joins = {join: sum(hash(name) for name in names if name not in ours) for join, names in joined(tasks).items()}
+    joins = {join: sum(hash(name) for name in names if name not in inserted) for join, names in joined(tasks).items()}
     for task in tasks:
-        waits = sum(joins.get(name, hash(name)) for name in task.depends_on if name not in ours)
+        waits = sum(joins.get(name, hash(name)) for name in task.depends_on if name not in inserted)
         text = task.digest or task.body.partition("\n")[2]
         yield task.id, (task.title, waits, task.checks, task.files, task.commit, task.markers, text)

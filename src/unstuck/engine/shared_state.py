@@ -39,7 +39,7 @@ class LandingLock:
                 self._changed.notify_all()
 
     def release(self, task: str) -> None:
-        """Let the next task land. Harmless for a task that does not hold the lock."""
+        """Free the lock for the next task. Harmless for a task that does not hold it."""
         with self._changed:
             if self._holder == task:
                 self._holder = None
@@ -48,7 +48,7 @@ class LandingLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What a session without any work meant: a failure of the agent, one that another task reported first, or nothing."""
+    """The meaning of a session without any work: a broken agent, one that is reported already, or nothing."""
 
     failure: Failure | None = None
     reported_elsewhere: bool = False

@@ -1,4 +1,4 @@
-"""Edge: Supervise one run from the claim to its end: begin or take up, work, bring home, record how it ended."""
+"""Supervise one run: begin or resume it, work, merge it back, record how it ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,26 +18,26 @@ from unstuck.model.landing import AlreadyMerged, FastForward, Merge, NotPossible
 from unstuck.model.plan import Plan
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, Verdict
-from unstuck.verify.checks import NotSetUp, Site, check_on
+from unstuck.verify.checks import CleanCheckout, SetupFailed, check_on
 from unstuck.verify.probing import landed, lasting_checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What a supervisor finds when it starts."""
+    """The run and the plan as a supervisor meets them at its start."""
 
     entries: tuple[Entry, ...]
     """The run's events so far; none for a new run."""
     plan: Plan
     started: RunStarted
-    """How a run of the plan begins here and now."""
+    """The first event of a new run of this plan."""
     accept_plan_change: bool = False
     start_from: str | None = None
     """Do this task and all that follow it in the plan, whatever was done before."""
     inherited: Inherited | None = None
-    """What a predecessor recorded for this plan."""
+    """Attempts that a predecessor recorded for this plan."""
     warnings: tuple[str, ...] = ()
-    """What a person should know before the first task starts."""
+    """Notes for the user before the first task starts."""
     dead_owner: int | None = None
     """The pid of the supervisor whose run this was."""
     awaits_approval: bool = False
@@ -58,14 +58,14 @@ class Supervisor:
     def work(self, situation: Situation) -> None:
         """Run the plan, or what is left of it, to the end."""
         services = self.services
-        # Workers of a fleet may be on this machine, too: their sessions go on.
+        # Workers of a fleet may run on this machine as well, and their sessions go on.
         leftovers = services.processes.end_leftovers(f"UNSTUCK_RUN={services.checks.run_id}", but="UNSTUCK_WORKER=1")
         if situation.dead_owner is not None and situation.entries:
             services.recorder.note(
                 f"Took the run over from pid {situation.dead_owner}, which died; {leftovers} processes of it were still there and were ended."
             )
         if situation.entries:
-            self._take_up(situation)
+            self._resume(situation)
         else:
             begin(services.recorder, services.workspace, situation.started)
             if situation.inherited is not None:
@@ -73,8 +73,8 @@ class Supervisor:
             for warning in situation.warnings:
                 services.recorder.note(warning)
             start_from(self.requests, situation.start_from, new=True)
-        if held := self._held(situation):
-            services.recorder.record(RunEnded(exit_code=STUCK, reason=held))
+        if reason := self._waits_for_approval(situation):
+            services.recorder.record(RunEnded(exit_code=STUCK, reason=reason))
             self.run_files.write(*services.recorder.take_changed())
             return
         check_base_before_first_session(services)
@@ -92,8 +92,8 @@ class Supervisor:
         finally:
             pool.write_run_files()
 
-    def _held(self, situation: Situation) -> str:
-        """Say why nothing may begin before a person's word; empty if all may."""
+    def _waits_for_approval(self, situation: Situation) -> str:
+        """Return why the run waits for the user's approval, or an empty string."""
         state = self.services.recorder.state
         if situation.awaits_approval:
             return f"The plan's .ralph-state.json says awaitingApproval. {APPROVE}"
@@ -101,7 +101,7 @@ class Supervisor:
         return f"The plan waits for your approval. {APPROVE}" if wanted and not state.approved else ""
 
     def answer(self) -> dict[int, Operated]:
-        """Carry out all waiting requests; return the answers by request."""
+        """Carry out all waiting requests. Return the answers by request id."""
         recorder = self.services.recorder
         answers = {
             request.id: self.requests.carry_out(request, live=False)
@@ -119,11 +119,11 @@ class Supervisor:
             stop_signal=self.stop,
         )
 
-    def _take_up(self, situation: Situation) -> None:
+    def _resume(self, situation: Situation) -> None:
         recorder = self.services.recorder
         take_plan(self.requests, situation.plan, self.services.redactor, accepted=situation.accept_plan_change)
         edited = take_edits(self.requests, tuple(self.run_files.edits(self.context.run_id, situation.entries)))
-        if situation.dead_owner is None:  # a supervisor that died may not have come to the boxes
+        if situation.dead_owner is None:  # a supervisor that died may not have written the ticks
             note_ticks(recorder, situation.plan, edited)
         start_from(self.requests, situation.start_from, new=False)
         head = situation.started.base
@@ -131,28 +131,28 @@ class Supervisor:
 
     def _finish(self, pool: Pool, ending: RunEnded) -> None:
         recorder = self.services.recorder
-        pool.write_run_files()  # the plan's ticks are part of what comes home
+        pool.write_run_files()  # the ticks are merged back with the work
         note_change(recorder, self.services.plan_file.read(), self.services.redactor)
         if ending.exit_code == ALL_DONE:
-            recorder.record(bring_home(self.services, self.home, self.run_files))
+            recorder.record(merge_back(self.services, self.home, self.run_files))
         recorder.record(ending)
 
 
-MERGED_TREE = "merged"
-"""The log's name for checks on the merged tree."""
+MERGED_TREE_LOG = "merged"
+"""Name of the log of checks on the merged tree."""
 MOST_NAMES = 10
 
 
-def bring_home(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
-    """Do what the commit mode says; where it cannot be done safely, say why and what to type."""
-    brought, unknown = _brought(services, home, run_files), _unknown(services)
-    return replace(brought, text=f"{brought.text} {unknown}") if unknown else brought
+def merge_back(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
+    """Merge the work into the user's branch as the commit mode says. Otherwise return why not and what to type."""
+    result, note = _merge_work_back(services, home, run_files), _new_tasks_note(services)
+    return replace(result, text=f"{result.text} {note}") if note else result
 
 
-def _brought(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
+def _merge_work_back(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
     started = services.recorder.state.started
     assert started is not None
-    mode, branch = started.options.commit, f"unstuck/{services.checks.run_id}"
+    mode, branch = started.options.commit, run_branch(services.checks.run_id)
     if not any(task.commit for task in services.recorder.state.tasks.values()):
         return BroughtHome(commit=None, text=_with_plan(services, home, run_files, "There was nothing to commit."))
     if mode == "message-only":
@@ -160,10 +160,10 @@ def _brought(services: Services, home: Home, run_files: RunFiles) -> BroughtHome
             commit=None, text=f"The commits are on {branch}; make them yours with: sh {home.write_script()}"
         )
     way = home.plan_merge(message=_message(services.recorder.state), at=services.recorder.state.began)
-    if isinstance(way, Merge) and (red := _red_together(services, way.commit, way.tree)):
-        way = NotPossible(reason=f"Merged with your new commits, `{red}` fails.", command=f"git merge {branch}")
-    elif isinstance(way, FastForward) and (red := _red_together(services, *_end(services))):
-        reason = f"`{red}` held when its task landed, and fails with all that landed after it."
+    if isinstance(way, Merge) and (failing := _failing_check(services, way.commit, way.tree)):
+        way = NotPossible(reason=f"Merged with your new commits, `{failing}` fails.", command=f"git merge {branch}")
+    elif isinstance(way, FastForward) and (failing := _failing_check(services, *_tip_and_tree(services))):
+        reason = f"`{failing}` held when its task landed, and fails with all that landed after it."
         way = NotPossible(reason=reason, command=f"git merge {branch}")
     if isinstance(way, FastForward | Merge):
         way = home.apply_merge(way.commit)
@@ -174,49 +174,50 @@ def _brought(services: Services, home: Home, run_files: RunFiles) -> BroughtHome
     return BroughtHome(commit=None, text=f"The work is on {branch}. {way.reason} To bring it home: {way.command}")
 
 
-def _unknown(services: Services) -> str:
-    """Say which tasks a person wrote into the plan while the run worked: it knows nothing of them."""
+def _new_tasks_note(services: Services) -> str:
+    """Return a note about tasks that a person wrote into the plan while the run worked, or an empty string."""
     new = [
         task.shown
         for task in services.plan_file.read().tasks
         if task.id not in services.recorder.state.tasks and not task.done
     ]
     more = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
-    told = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
-    return f"{told} Run the plan again to have them done." if new else ""
+    sentence = f"Written into the plan meanwhile, and not done: {', '.join(new[:MOST_NAMES])}{more}."
+    return f"{sentence} Run the plan again to have them done." if new else ""
 
 
-def _end(services: Services) -> tuple[str, str]:
-    """Return the commit at which the run's branch stands, and its tree."""
+def _tip_and_tree(services: Services) -> tuple[str, str]:
+    """Return the tip of the run's branch and its tree."""
     tip = services.workspace.tip()
     return tip, services.workspace.tree_of(tip)
 
 
-def _red_together(services: Services, commit: str, tree: str) -> str:
-    """Run every check of the run on what comes home; return the first that fails. The last task's were run on it."""
+def _failing_check(services: Services, commit: str, tree: str) -> str:
+    """Run every check of the run on the merged tree. Return the first that fails, or an empty string."""
     checks: dict[str, tuple[str, Check]] = {}
     for name, _ in landed(services.checks):
         verdict = services.recorder.state.tasks[name].current.verdict
         if verdict is None or verdict.tree != tree:
             checks |= {check.command: (name, check) for check in lasting_checks(services.checks, name)}
     if any(verdict is not None and verdict.tree != tree for verdict in _verdicts(services)):
-        checks |= {gate.command: (MERGED_TREE, gate) for gate in services.checks.gates}
+        checks |= {gate.command: (MERGED_TREE_LOG, gate) for gate in services.checks.gates}
     try:
         for name, check in checks.values():
-            site = Site(context=services.checks, name=name, slot=services.checks.first_checkout_slot)
-            if check_on(site, check, commit).status == "fail" and _was_green(services, check):
+            site = CleanCheckout(context=services.checks, name=name, slot=services.checks.first_checkout_slot)
+            if check_on(site, check, commit).status == "fail" and _passed_before(services, check):
                 return check.command
-    except NotSetUp as error:
+    except SetupFailed as error:
         return error.failure.summary
     return ""
 
 
-def _was_green(services: Services, check: Check) -> bool:
-    """Whether a check held by itself when its task landed; a gate that was red all along tells nothing new."""
+def _passed_before(services: Services, check: Check) -> bool:
+    """Return whether a check passed whenever it ran. A gate that failed all along shows nothing new."""
     verdicts = _verdicts(services)
     command = services.redactor.text(check.command)
-    results = [one for verdict in verdicts if verdict for one in verdict.results if one.command == command]
-    return all(one.status == "pass" and not one.excused_because for one in results)
+    results = [result for verdict in verdicts if verdict for result in verdict.results]
+    same = [result for result in results if result.command == command]
+    return all(result.status == "pass" and not result.excused_because for result in same)
 
 
 def _verdicts(services: Services) -> list[Verdict | None]:
@@ -224,7 +225,7 @@ def _verdicts(services: Services) -> list[Verdict | None]:
 
 
 def _message(state: RunState) -> str:
-    """Write the text of a single or a merge commit."""
+    """Return the message of a single or a merge commit."""
     assert state.started is not None
     rows = [f"- {task.task.id} {one_line(task.task.subject, 70)}" for task in state.tasks.values() if task.commit]
     title = one_line(state.started.title, 72) or f"Merge {run_branch(state.started.run)}"
@@ -232,7 +233,7 @@ def _message(state: RunState) -> str:
 
 
 def _with_plan(services: Services, home: Home, run_files: RunFiles, text: str) -> str:
-    """Commit what we wrote into the plan as the last commit, where HEAD has it; one that somebody is writing is theirs."""
+    """Commit the ticks of the plan as the last commit, if HEAD holds the plan. A plan that the user edits now is left alone."""
     state = services.recorder.state
     if state.started is None or not state.started.plan_files:
         return text

@@ -16,7 +16,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.report.verdict_formats import NOT_COUNTED, red_before, verdict_notes
 from unstuck.toolchain.toolchains import manifest_files
-from unstuck.verify.checks import NotSetUp, Site, hindered, on_base
+from unstuck.verify.checks import CleanCheckout, SetupFailed, hindered, on_base
 
 NO_AGENT_NEEDED = Ended(ending="exited", exit_code=0, tail="The checks pass as it is: no agent was needed.")
 CHECKED_AGAIN = "The work of attempt {} is there: only its checks are run again."
@@ -39,7 +39,7 @@ def verify(run: TaskRun, task: TaskState) -> LineEvent:
     )
     try:
         verdict = run.dispatcher.verify(subject, run.slot, run.stop)
-    except NotSetUp as error:
+    except SetupFailed as error:
         return Classified(task=run.task_id, failure=error.failure)
     for sentence in (*verdict_notes(verdict), *_missing_setup_notes(run, verdict)):
         _note_once(run, sentence)
@@ -52,14 +52,14 @@ def check_base_before_first_session(services: Services) -> None:
     A gate that cannot begin is reported by the first task, before any session is paid for. See `check_first`.
     """
     checks = services.checks
-    checkout = Site(context=checks, name=BASE_LOG, slot=checks.first_checkout_slot)
+    checkout = CleanCheckout(context=checks, name=BASE_LOG, slot=checks.first_checkout_slot)
     has_setup = bool(checks.settings.workspace.setup)
     base = services.workspace.tip() if checks.gates or has_setup else ""
     try:
         if has_setup:
             checkout.stand(base)
         results = [(gate, on_base(checkout, gate, base)) for gate in checks.gates]
-    except (NotSetUp, Interrupted):
+    except (SetupFailed, Interrupted):
         return  # the first task meets the same in its own slot and reports it with what to do
     for gate, result in results:
         if result.status == "fail" and not hindered(checks, gate, result, base):
@@ -86,7 +86,7 @@ def check_first(run: TaskRun, task: TaskState) -> LineEvent:
     subject = Subject(task=run.plan_task, base=attempt.base, tree=tree, claim="done")
     try:
         verdict = run.dispatcher.verify(subject, run.slot, run.stop)
-    except NotSetUp as error:
+    except SetupFailed as error:
         return Classified(task=run.task_id, failure=error.failure)
     if verdict.status == "pass":
         outcome = earlier_outcome or Outcome(ended=NO_AGENT_NEEDED, claim="done")
@@ -107,7 +107,7 @@ def _gate_that_cannot_begin(run: TaskRun, task: TaskState) -> Failure | None:
             continue
         try:
             result = on_base(checkout, gate, base)
-        except NotSetUp as error:
+        except SetupFailed as error:
             return error.failure
         shown_result = replace(result, command=run.services.redactor.text(result.command))
         failure = hindered(checks, gate, shown_result, base)
@@ -151,7 +151,7 @@ def _tree_to_land(run: TaskRun, task: TaskState) -> str:
 
 
 def _is_merged(attempt: AttemptState) -> bool:
-    """Return whether the work was merged onto another task's since its last verdict, so that its tree is the merged one."""
+    """Return whether the work was merged onto another task's since its last verdict."""
     return attempt.verdict is not None and attempt.verdict.base != attempt.base
 
 

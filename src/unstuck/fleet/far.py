@@ -22,7 +22,7 @@ from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
 from unstuck.process.command import Stop
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import NotSetUp
+from unstuck.verify.checks import SetupFailed
 
 LOOK_SECONDS, BURY_SECONDS, TELL_SECONDS = 1.0, 1.0, 5.0
 GRACE_SECONDS = 20.0
@@ -219,7 +219,7 @@ class Far:
             self.shelf.collect(slot)  # meanwhile: it is needed here when it lands
             report = _report(office.wait(number, name, stop)) or Report()
             if report.failure is not None:
-                raise NotSetUp(report.failure)
+                raise SetupFailed(report.failure)
             if report.verdict is not None:
                 return report.verdict
             if stop.deadline() is not None:

@@ -24,7 +24,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.text import counted, one_line
 from unstuck.process.command import Stop
 from unstuck.redaction.redactor import Redactor
-from unstuck.verify.checks import NotSetUp
+from unstuck.verify.checks import SetupFailed
 
 BEATS = 4
 """So often a lease is renewed before it would be over."""
@@ -332,7 +332,7 @@ class Doing:
     def _verified(self, here: LocalDispatcher, subject: Subject, slot: int, stop: Stop) -> Report:
         try:
             return Report(verdict=here.verify(subject, slot, stop))
-        except NotSetUp as error:
+        except SetupFailed as error:
             return Report(failure=error.failure)
         except Interrupted:
             return Report(fault="It was stopped.")

@@ -23,7 +23,7 @@ from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found, is_declared, is_judge, part_of, pattern, rule_of
 from unstuck.verify.checks import TO_BE_WRITTEN, check_on, evidence, is_test_run, narrowed, only_looks
-from unstuck.verify.exam import Exam
+from unstuck.verify.exam import Verification
 
 SAID_CHARS = 160
 READ_BY_TOOLS = ("commands", "settings", "support")
@@ -34,7 +34,7 @@ NOT_BUILT = frozenset({Kind.BUILD_BROKEN, Kind.MODULE_MISSING, *TO_BE_WRITTEN})
 """It never came to the tests: what a new dependency looks like without the manifest that names it."""
 
 
-def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
+def ask_base(exam: Verification, doubts: Sequence[Remark]) -> Iterator[Remark]:
     """Run the checks that hold on the product part of the change with the base's judge.
 
     Yield what is held against it, and the reader's doubts about the judge with the weight that is left of them: where
@@ -57,7 +57,7 @@ def ask_base(exam: Exam, doubts: Sequence[Remark]) -> Iterator[Remark]:
         yield replace(doubt, severity="warn") if settled else doubt
 
 
-def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
+def _questions(exam: Verification, doubts: Sequence[Remark]) -> Iterator["_Question"]:
     """Yield the change under the base's judge, and under what tasks of this run made of it without naming it."""
     if not any(result.status == "pass" and not only_looks(check) for check, result in exam.checks):
         return  # what looks at files says the same under any judge
@@ -82,7 +82,7 @@ def _questions(exam: Exam, doubts: Sequence[Remark]) -> Iterator["_Question"]:
         yield _Question(exam=exam, tree=tree, touched=lost, out=out, earlier=base)
 
 
-def _old_forms(exam: Exam) -> Mapping[str, Sequence[str]]:
+def _old_forms(exam: Verification) -> Mapping[str, Sequence[str]]:
     """Return what landed tasks of this run did to the judge without naming it, by the commit that has its old form.
 
     The first form counts; a later task that names the file, or a person who accepted the work, had a right to change it.
@@ -115,7 +115,7 @@ def _bent_by(verdict: Verdict) -> list[str]:
 class _Question:
     """One tree of our own making, what was done to the judge in it, and what stayed out of it."""
 
-    exam: Exam
+    exam: Verification
     tree: str
     touched: Sequence[Change]
     out: Sequence[Change]
@@ -241,7 +241,7 @@ def _mentions(text: str, name: str) -> bool:
 # --- what a change does to its judge, beyond what the task names ------------------------------------------------------
 
 
-def unnamed(exam: Exam) -> list[Change]:
+def unnamed(exam: Verification) -> list[Change]:
     """Return the changes to judge files that the task does not name; our own settings are the audit's."""
     files = exam.task.files
     return [
@@ -260,7 +260,7 @@ def _is_checking(change: Change, task: Task) -> bool:
     return led and (bool(task.files) or asserts(change))
 
 
-def bent(exam: Exam) -> list[Change]:
+def bent(exam: Verification) -> list[Change]:
     """Return those of them that are more than new tests."""
     return [one for one in unnamed(exam) if not is_new_test(one)]
 

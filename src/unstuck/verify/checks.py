@@ -58,7 +58,7 @@ _PASSING = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|/tmp/\S+|[\d.:]+")
 """What differs between two runs that say the same: addresses, hashes, folders of the moment, times."""
 
 
-class NotSetUp(Exception):
+class SetupFailed(Exception):
     """The clean checkout could not be set up; the failure says why."""
 
     def __init__(self, failure: Failure) -> None:
@@ -67,7 +67,7 @@ class NotSetUp(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Site:
+class CleanCheckout:
     """The clean checkout of one verification. It is made when something must really be run, and moves from tree to tree."""
 
     context: CheckContext
@@ -87,7 +87,7 @@ class Site:
         if context.settings.workspace.setup:
             needs = "\n".join(context.own_files.read(folder / name) or "" for name in manifest_files())
             if (failure := set_up(context, self.name, self.slot, needs=needs)) is not None:
-                raise NotSetUp(failure)
+                raise SetupFailed(failure)
             if context.workspace.altered_files(self.slot):  # what a check reads of the tree is the tree
                 context.workspace.prepare(self.slot, base, tree, clean=True)
         self.stands_on = (base, tree)
@@ -179,13 +179,13 @@ class Site:
         return not check.timeout or sum(run.ended.seconds for run in runs) + last.seconds <= check.timeout
 
 
-def check_on(site: Site, check: Check, base: str, tree: str | None = None) -> CheckResult:
+def check_on(site: CleanCheckout, check: Check, base: str, tree: str | None = None) -> CheckResult:
     """Say how a check goes on a tree. One that was red there is asked again: what made it so may lie outside of the tree."""
     key = tree or site.context.workspace.tree_of(base)
     return _recalled(site, check, key, lambda: site.run(check, base, tree), red=False)
 
 
-def on_base(site: Site, check: Check, base: str) -> CheckResult:
+def on_base(site: CleanCheckout, check: Check, base: str) -> CheckResult:
     """Say how a check goes on the commit that the task began with; asked once for a tree, unless it could not run there."""
     key, context = site.context.workspace.tree_of(base), site.context
     known = _recalled(site, check, key, lambda: site.run(check, base), red=True)
@@ -195,7 +195,7 @@ def on_base(site: Site, check: Check, base: str) -> CheckResult:
     return mended
 
 
-def _recalled(site: Site, check: Check, key: str, run: Callable[[], CheckResult], *, red: bool) -> CheckResult:
+def _recalled(site: CleanCheckout, check: Check, key: str, run: Callable[[], CheckResult], *, red: bool) -> CheckResult:
     """Say how a check goes by memory, where `red` ones are believed as well, else by running it."""
     if not can_fail(check.command):
         idle = CANNOT_FAIL.format(check.command)
@@ -328,7 +328,7 @@ def _counts(output: str) -> Counts | None:
 
 
 @contextmanager
-def begun_aside(site: Site, subject: Subject) -> Iterator[Mapping[Check, "Future[CheckResult]"]]:
+def begun_aside(site: CleanCheckout, subject: Subject) -> Iterator[Mapping[Check, "Future[CheckResult]"]]:
     """Begin with the readers among the gates in a second checkout, where the machine has room and there is other work."""
     gates, beside = site.context.gates, site.context.second_checkout_offset
     readers = [gate for gate in gates if gate.kind in READERS]
@@ -337,6 +337,6 @@ def begun_aside(site: Site, subject: Subject) -> Iterator[Mapping[Check, "Future
     if beside is None or not readers or not others or site.context.settings.workspace.setup:
         yield {}
         return
-    second = Site(context=site.context, name=site.name, slot=site.slot + beside)
+    second = CleanCheckout(context=site.context, name=site.name, slot=site.slot + beside)
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield {gate: pool.submit(check_on, second, gate, subject.base, subject.tree) for gate in readers}

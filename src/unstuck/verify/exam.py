@@ -11,7 +11,7 @@ from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Status
 from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.change import is_declared, part_of, rule_of
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import Site, check_on, on_base
+from unstuck.verify.checks import CleanCheckout, check_on, on_base
 
 NO_CHECK = "the task has no command that could be run"
 NO_TEST = "`{}` passes and runs no test"
@@ -21,10 +21,10 @@ Weight = Literal["reject", "ask", "warn", "off"]
 
 
 @dataclass(slots=True, kw_only=True)
-class Exam:
+class Verification:
     """One change, the checkout in which it is tried, and what was seen of it."""
 
-    site: Site
+    site: CleanCheckout
     subject: Subject
     changes: Sequence[Change]
     checks: list[tuple[Check, CheckResult]] = field(default_factory=list)

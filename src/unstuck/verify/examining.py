@@ -33,8 +33,8 @@ from unstuck.verify.change import (
     removed_lines,
     rule_of,
 )
-from unstuck.verify.checks import Site, begun_aside, check_on, hindered, is_test_run, steady
-from unstuck.verify.exam import AS_ASKED, Exam, judge_all
+from unstuck.verify.checks import CleanCheckout, begun_aside, check_on, hindered, is_test_run, steady
+from unstuck.verify.exam import AS_ASKED, Verification, judge_all
 from unstuck.verify.probing import PROBES, RED, fails_rightly, new_tests_fail, not_red
 
 NOT_HERE = "`{}` was found for this kind of project and cannot run here"
@@ -48,10 +48,10 @@ NOTHING_CHANGED = "nothing was changed, and no check of the task's own could say
 MOST_REMARKS = 100
 
 
-def examine(site: Site, subject: Subject) -> Verdict:
+def examine(site: CleanCheckout, subject: Subject) -> Verdict:
     """Say what the change itself, the checks and the base's judge say about this tree."""
     context = site.context
-    exam = Exam(site=site, subject=subject, changes=context.workspace.changes(subject.base, subject.tree))
+    exam = Verification(site=site, subject=subject, changes=context.workspace.changes(subject.base, subject.tree))
     looked = look_at(exam, _red_before(exam))
     touched = {change.path for change in bent(exam)}
     doubts = [one for one in looked if one.path in touched and not rule_of(one.rule).fixed]
@@ -78,7 +78,7 @@ def _or_a_question(read: Callable[..., Iterable[Remark]], *given: object) -> tup
         return (found("check-changed", says=UNREADABLE.format(one_line(repr(error), EVIDENCE_CHARS)), severity="ask"),)
 
 
-def _verdict(exam: Exam) -> Verdict:
+def _verdict(exam: Verification) -> Verdict:
     subject, context = exam.subject, exam.context
     results = [replace(one, command=context.redactor.text(one.command)) for one in exam.results]
     status, why = judge_all(results, exam.remarks)
@@ -100,14 +100,14 @@ def _verdict(exam: Exam) -> Verdict:
     )
 
 
-def _patch(exam: Exam) -> tuple[str, ...]:
+def _patch(exam: Verification) -> tuple[str, ...]:
     """Mark what this attempt did: only work that was not right is compared with what comes after it."""
     start, tree = exam.subject.start, exam.subject.tree
     changes = exam.context.workspace.changes(start, tree) if start else exam.changes
     return () if any(one.binary for one in changes) else patch_marks((one.path, one.old, one.new) for one in changes)
 
 
-def _red_before(exam: Exam) -> tuple[str, ...]:
+def _red_before(exam: Verification) -> tuple[str, ...]:
     """Name the tests that fail on the base, where the task names tests that changed: to be rid of one is never right."""
     if not any(one.old is not None and exam.names(one.path) for one in exam.playing("test")):
         return ()
@@ -115,7 +115,7 @@ def _red_before(exam: Exam) -> tuple[str, ...]:
     return tuple(test for check in runs for test in exam.before(check).tests)
 
 
-def _run_checks(exam: Exam) -> None:
+def _run_checks(exam: Verification) -> None:
     with begun_aside(exam.site, exam.subject) as aside:
         for check in exam.task.checks:
             result = _own(exam, check)
@@ -131,7 +131,7 @@ def _run_checks(exam: Exam) -> None:
             exam.add(remarks)
 
 
-def _own(exam: Exam, check: Check) -> CheckResult:
+def _own(exam: Verification, check: Check) -> CheckResult:
     """Run a check of the task's own: nothing excuses it, but the purpose of a [RED] task."""
     result = exam.now(check)
     if result.status != "fail" or result.ended.ok or result.flaky:
@@ -141,7 +141,7 @@ def _own(exam: Exam, check: Check) -> CheckResult:
     return replace(result, external_service_down=_outside(exam, check, result))
 
 
-def _outside(exam: Exam, check: Check, result: CheckResult) -> bool:
+def _outside(exam: Verification, check: Check, result: CheckResult) -> bool:
     """Whether all that is red is a server that does not answer: one that nobody writes, or that the base misses as well, now.
 
     The base is without the work, so no session repairs what it meets, unless the task is to bring that server.
@@ -164,7 +164,7 @@ def _complaints(result: CheckResult) -> list[tuple[str, str]]:
     return failed or [("", result.ended.tail)]
 
 
-def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[CheckResult, *tuple[Remark, ...]]:
+def _held_against_base(exam: Verification, gate: Check, result: CheckResult) -> tuple[CheckResult, *tuple[Remark, ...]]:
     """Hold a red gate against the base. One with no green run there guards nothing."""
     if RED in exam.task.markers and gate.kind == "test" and new_tests_fail(exam, result):
         return (replace(result, excused_because=AS_ASKED),)
@@ -188,7 +188,7 @@ def _held_against_base(exam: Exam, gate: Check, result: CheckResult) -> tuple[Ch
     return (replace(result, excused_because=held.because if held.verdict == "same" else ""),)
 
 
-def _expects_nothing(exam: Exam) -> bool:
+def _expects_nothing(exam: Verification) -> bool:
     """Whether an empty change can be right: nothing was asked for, or somebody else did it in this run."""
     task, started, state = exam.task, exam.context.state.started, exam.context.state
     if task.only_checks or task.commit == "" or task.fixes is not None or done_by_others(state, task.id):
@@ -197,7 +197,7 @@ def _expects_nothing(exam: Exam) -> bool:
     return _person_helped(exam) or (before != exam.subject.base and _red_on(exam, task.checks, before))
 
 
-def _person_helped(exam: Exam) -> bool:
+def _person_helped(exam: Verification) -> bool:
     """Whether a person's commits came in since the last attempt: what is left to do may be nothing."""
     state, name = exam.context.state, exam.task.id
     earlier = state.tasks[name].attempts[:-1] if name in state.tasks else ()
@@ -208,7 +208,7 @@ def _person_helped(exam: Exam) -> bool:
     return any(commit not in ours for commit in since[:-1])
 
 
-def _turned_green(exam: Exam) -> bool:
+def _turned_green(exam: Verification) -> bool:
     """Whether a check of the task's own fails on the base: then its green is work, whatever the session said."""
     if any(result.excused_because == AS_ASKED for result in exam.own_results):
         return True
@@ -217,7 +217,7 @@ def _turned_green(exam: Exam) -> bool:
     return _red_on(exam, checks, exam.subject.base)
 
 
-def _red_on(exam: Exam, checks: Sequence[Check], commit: str) -> bool:
+def _red_on(exam: Verification, checks: Sequence[Check], commit: str) -> bool:
     return any(check_on(exam.site, check, commit).status == "fail" for check in checks)
 
 
@@ -231,7 +231,7 @@ def load_ahead() -> None:
     import_module("unstuck.verify.audit.auditing")
 
 
-def look_at(exam: Exam, red: Sequence[str] = ()) -> list[Remark]:
+def look_at(exam: Verification, red: Sequence[str] = ()) -> list[Remark]:
     """Give everything that can be said about a change without running anything; `red`: tests that fail on the base."""
     fence = exam.context.settings.verify.scope
     given = exam.changes, exam.task.files, red, exam.context.redactor
@@ -253,7 +253,7 @@ def outside_scope(changes: Sequence[Change], declared: Sequence[str], severity: 
     ]
 
 
-def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
+def _unspoken(exam: Verification, told: Collection[str]) -> Iterator[Remark]:
     """Tell once of what the checks are run by, where a task without Files does not speak of it and the reader found nothing."""
     text = f"{exam.task.title}\n{exam.task.body}".lower()
     for change in exam.playing("settings", "commands", "support") if not exam.task.files else ():
@@ -264,7 +264,7 @@ def _unspoken(exam: Exam, told: Collection[str]) -> Iterator[Remark]:
             yield found("scope", change.path, now.number, says, now.text.strip(), "warn")
 
 
-def _links(exam: Exam) -> Iterator[Remark]:
+def _links(exam: Verification) -> Iterator[Remark]:
     """Find links that lead out of the tree: what is read there is not what was verified, and anybody may change it."""
     for one in exam.changes:
         target = one.new or "/"
@@ -275,7 +275,7 @@ def _links(exam: Exam) -> Iterator[Remark]:
             yield found("link-out", one.path, says=f"{one.path} leads out of the tree.")
 
 
-def _claims(exam: Exam) -> Iterator[Remark]:
+def _claims(exam: Verification) -> Iterator[Remark]:
     """Hold what the agent says against what is there. Its prose is only told; its own result must be true."""
     said = exam.subject.last_message
     result = statement(said, exam.task.id).result if said else None

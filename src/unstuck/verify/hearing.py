@@ -15,7 +15,7 @@ from unstuck.verify.audit.weakened_settings import is_harmless
 from unstuck.verify.base_judge import bent, unnamed
 from unstuck.verify.change import added_lines, found, is_judge, known, part_of, pattern
 from unstuck.verify.checks import Rewritten, is_test_run, narrowed, only_looks, stands_for_another
-from unstuck.verify.exam import Exam
+from unstuck.verify.exam import Verification
 
 PURPOSE = "purpose"
 """In the name of every test that fails on purpose."""
@@ -26,7 +26,7 @@ ROUNDS = 3
 _PURPOSES = re.compile(r"fails_on_purpose_\w+")
 
 
-def hears(exam: Exam) -> Iterator[Remark]:
+def hears(exam: Verification) -> Iterator[Remark]:
     """Find a run of tests that no longer hears of one that fails: code of the change reaches its runner, and has bent it."""
     reaching = _reaching(exam)
     for check, result in exam.checks if reaching else ():
@@ -36,7 +36,7 @@ def hears(exam: Exam) -> Iterator[Remark]:
             return
 
 
-def _reaching(exam: Exam) -> list[str]:
+def _reaching(exam: Verification) -> list[str]:
     """List what could reach the runner of its own tests: code by its look or its name, and settings that the task names."""
     added = {
         one.path: "\n".join(line.text for line in added_lines(one)) for one in exam.changes if not is_judge(one.path)
@@ -47,7 +47,7 @@ def _reaching(exam: Exam) -> list[str]:
     return reaching + [one.path for one in named if not is_harmless(one)]
 
 
-def _is_deaf(exam: Exam, check: Check) -> bool:
+def _is_deaf(exam: Verification, check: Check) -> bool:
     """Whether a run does not hear of tests that fail on purpose, of which it heard on the base."""
     forms = _canaries(exam)
     if not forms:
@@ -58,7 +58,7 @@ def _is_deaf(exam: Exam, check: Check) -> bool:
     return bool(heard) and (now.ended.ok or any(map(_unheard_alone(exam, check, forms), heard - {*now.tests})))
 
 
-def _canaries(exam: Exam) -> Mapping[str, Sequence[str]]:
+def _canaries(exam: Verification) -> Mapping[str, Sequence[str]]:
     """Return what is written below test files that the base has as well."""
     new = {one.path for one in exam.changes if one.old is None}
     tests = [
@@ -81,7 +81,7 @@ def _ends(path: str, ending: str) -> bool:
     return re.search(rf"\.{ending}$", path) is not None
 
 
-def _unheard_alone(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]]) -> Callable[[str], bool]:
+def _unheard_alone(exam: Verification, check: Check, forms: Mapping[str, Sequence[str]]) -> Callable[[str], bool]:
     """Ask alone for what was not heard among others: a run may end at its first failure, and a long output is not read whole."""
     asked: dict[str, bool] = {}
 
@@ -101,7 +101,7 @@ def _unheard_alone(exam: Exam, check: Check, forms: Mapping[str, Sequence[str]])
 # --- tests that turned green, told to expect something else -------------------------------------------------------------
 
 
-def expects(exam: Exam) -> Iterator[Remark]:
+def expects(exam: Verification) -> Iterator[Remark]:
     """Find a check that turned green and stays so though its tests, or what it asserts itself, expect something else."""
     for check, result in exam.checks:
         if not result.ended.ok or result.not_meaningful_because or only_looks(check):
@@ -127,7 +127,7 @@ def expects(exam: Exam) -> Iterator[Remark]:
             return
 
 
-def _deaf_to(exam: Exam, check: Check, tree: str, texts: Mapping[str, str], names: Sequence[str]) -> str:
+def _deaf_to(exam: Verification, check: Check, tree: str, texts: Mapping[str, str], names: Sequence[str]) -> str:
     """Return a file whose tests of these names may expect anything; those that were heard are left out and the rest is tried again."""
     asked = False
     for _ in range(ROUNDS):
@@ -150,14 +150,14 @@ def _leaf(test: str) -> str:
     return re.split(r"::| > ", test)[-1].partition("[")[0].partition(" (")[0].strip()
 
 
-def _asserting_scripts(exam: Exam, check: Check) -> dict[str, str]:
+def _asserting_scripts(exam: Verification, check: Check) -> dict[str, str]:
     """Return the scripts that are the check, and assert something; what the work itself asserts is no judge of it."""
     changed = {one.path for one in exam.changes}
     texts = {path: text for path, text in _scripts(exam, check).items() if path not in changed}
     return {path: text for path, text in texts.items() if expecting_otherwise(path, text)}
 
 
-def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:
+def _red_tests(exam: Verification, check: Check, before: CheckResult) -> dict[str, str]:
     """Return the texts of the test files that were red before, or that the check names, or of some where nobody can tell."""
     tests = [path for path in exam.context.workspace.tree_files(exam.subject.tree) if part_of(path) == "test"]
     told = [path for path in tests if any(path in one for one in (check.command, *before.tests))]
@@ -167,7 +167,7 @@ def _red_tests(exam: Exam, check: Check, before: CheckResult) -> dict[str, str]:
 # --- scripts -----------------------------------------------------------------------------------------------------------
 
 
-def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
+def comes_to_its_end(exam: Verification) -> Iterator[Remark]:
     """Find a script that is a check and does not come to its end: code of the change may end its process before.
 
     One that ends itself, that the check does not listen to, or that ends before on the base as well, was not ended by the change.
@@ -198,7 +198,7 @@ def comes_to_its_end(exam: Exam) -> Iterator[Remark]:
             return
 
 
-def _is_work(exam: Exam, path: str, text: str) -> bool:
+def _is_work(exam: Verification, path: str, text: str) -> bool:
     """Whether a script is what the task brings, and judges nothing: a program that a check starts, which ends as it likes."""
     brought = any(one.path == path for one in exam.changes) and (exam.names(path) or not exam.task.files)
     return brought and pattern("judge", "judges").search(text) is None
@@ -221,7 +221,7 @@ def _failing(form: str, changed: Sequence[str]) -> Rewritten:
     return rewritten
 
 
-def _can_end(exam: Exam, row: Mapping[str, str], text: str, ending: Sequence[str]) -> list[str]:
+def _can_end(exam: Verification, row: Mapping[str, str], text: str, ending: Sequence[str]) -> list[str]:
     """Return those of the files whose code may run in the process of a script: a shell runs only what it takes in."""
     known_apart = pattern("judge", "written_in")
     some = [path for path in ending if _ends(path, row["kin"]) or not known_apart.search(path)]
@@ -229,7 +229,7 @@ def _can_end(exam: Exam, row: Mapping[str, str], text: str, ending: Sequence[str
     return [path for path in some if taken is None or path.rpartition("/")[2] in taken]
 
 
-def _taken_in(exam: Exam, text: str) -> set[str] | None:
+def _taken_in(exam: Verification, text: str) -> set[str] | None:
     """Return the names of all that a script of the shell's takes in, through others as well; None where nobody can tell."""
     files = exam.context.workspace.tree_files(exam.subject.tree)
     names: set[str] = set()
@@ -243,13 +243,13 @@ def _taken_in(exam: Exam, text: str) -> set[str] | None:
     return names
 
 
-def _scripts(exam: Exam, check: Check) -> dict[str, str]:
+def _scripts(exam: Verification, check: Check) -> dict[str, str]:
     """Return the files of the tree that a check names, with their texts."""
     files = exam.context.workspace.tree_files(exam.subject.tree)
     named = (word.strip("'\"").removeprefix("./") for word in check.command.split())
     return _texts(exam, [path for path in named if path in files])
 
 
-def _texts(exam: Exam, paths: Sequence[str]) -> dict[str, str]:
+def _texts(exam: Verification, paths: Sequence[str]) -> dict[str, str]:
     """Return texts of the tree as it would land."""
     return exam.site.read(paths, exam.subject.base, exam.subject.tree) if paths else {}

@@ -15,8 +15,8 @@ from unstuck.toolchain.toolchains import is_plain_run, shows_tests
 from unstuck.verify.base_judge import SAID_CHARS, unaccounted
 from unstuck.verify.change import added_lines, found, pattern, removed_lines
 from unstuck.verify.check_context import CheckContext
-from unstuck.verify.checks import Site, check_on, is_test_run, narrowed, on_base
-from unstuck.verify.exam import Exam
+from unstuck.verify.checks import CleanCheckout, check_on, is_test_run, narrowed, on_base
+from unstuck.verify.exam import Verification
 from unstuck.verify.hearing import comes_to_its_end, expects, hears
 
 RED = "RED"
@@ -35,7 +35,7 @@ MISTAKEN = "The new test fails by a mistake of its own (syntax, a missing import
 # --- tests that are still run -------------------------------------------------------------------------------------------
 
 
-def fewer_tests(exam: Exam) -> Iterator[Remark]:
+def fewer_tests(exam: Verification) -> Iterator[Remark]:
     """Find checks that run fewer tests than on the base, whatever files changed."""
     for check, result in exam.checks:
         gate = check in exam.context.gates
@@ -50,7 +50,7 @@ def fewer_tests(exam: Exam) -> Iterator[Remark]:
         yield found("fewer-tests", says=f"`{check.command}` {says}", severity="warn" if settled else "ask")
 
 
-def _runs_less(exam: Exam, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
+def _runs_less(exam: Verification, check: Check, now: CheckResult, before: CheckResult) -> Iterator[str]:
     """Say what a run of tests leaves out, by its counts, by the names that it prints, and by the examples in texts."""
     # A script of the task's own may well be silent where it is content; a gate and a known runner count, or say `ok`.
     counts = check in exam.context.gates or pattern("judge", "counts").search(check.command) is not None
@@ -91,7 +91,7 @@ def _unseen(output: str, names: Sequence[str]) -> list[str]:
 # --- new tests, and those that are meant to fail ----------------------------------------------------------------------
 
 
-def proves_nothing(exam: Exam) -> Iterator[Remark]:
+def proves_nothing(exam: Verification) -> Iterator[Remark]:
     """Run new tests on the base: one that passes there proves nothing, and one that was red there was bent."""
     new, check = _new_tests(exam)
     if not new or not exam.playing("product"):
@@ -106,7 +106,7 @@ def proves_nothing(exam: Exam) -> Iterator[Remark]:
         yield found("proves-nothing", new[0])
 
 
-def not_red(exam: Exam) -> Iterator[Remark]:
+def not_red(exam: Verification) -> Iterator[Remark]:
     """Find a [RED] task whose test does not fail, or fails by a mistake: by its own check, or by its new tests alone."""
     plain = [result for result in exam.own_results if is_plain_run(result.command)]
     if any(result.ended.ok for result in plain) and all(not result.excused_because for result in plain):
@@ -119,7 +119,7 @@ def not_red(exam: Exam) -> Iterator[Remark]:
         yield found("not-red", new[0], says=PASSES.format("new test") if result.ended.ok else MISTAKEN)
 
 
-def fails_rightly(exam: Exam, result: CheckResult) -> bool:
+def fails_rightly(exam: Verification, result: CheckResult) -> bool:
     """Whether a test run is red for want of the work: something is asserted, or what the plan speaks of is not there."""
     ended = result.ended
     if ended.ok or ended.ending != "exited" or ended.exit_code == NO_TESTS_RAN:
@@ -128,13 +128,13 @@ def fails_rightly(exam: Exam, result: CheckResult) -> bool:
     return reason(ended.tail, spoken) != "mistaken"
 
 
-def new_tests_fail(exam: Exam, result: CheckResult) -> bool:
+def new_tests_fail(exam: Verification, result: CheckResult) -> bool:
     """Whether all that a red gate complains of is new: what a [RED] task is for."""
     new, _ = _new_tests(exam)
     return bool(new) and all(any(path in test for path in new) for test in result.tests)
 
 
-def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
+def _new_tests(exam: Verification) -> tuple[list[str], Check | None]:
     """Return the test files with something new in them, and the check that runs these alone."""
     files = [change.path for change in exam.playing("test") if change.new and any(added_lines(change))]
     return files, narrowed((*exam.task.checks, *exam.context.gates), files)
@@ -143,7 +143,7 @@ def _new_tests(exam: Exam) -> tuple[list[str], Check | None]:
 # --- what landed before -----------------------------------------------------------------------------------------------
 
 
-def stays_green(exam: Exam) -> Iterator[Remark]:
+def stays_green(exam: Verification) -> Iterator[Remark]:
     """Run the checks of landed tasks whose files this change touches, and say whose lines it takes back."""
     context, asked = exam.context, {check.command for check, _ in exam.checks}
     paths = {change.path for change in exam.changes}
@@ -174,9 +174,9 @@ def lasting_checks(context: CheckContext, name: str) -> tuple[Check, ...]:
     return () if task is None or RED in task.markers or END_TO_END.fullmatch(name) else task.checks
 
 
-def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
+def _red_now(exam: Verification, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
     base, tree = exam.subject.base, exam.subject.tree
-    site = Site(context=exam.context, name=name, slot=exam.site.slot)
+    site = CleanCheckout(context=exam.context, name=name, slot=exam.site.slot)
     exam.site.stands_on = None  # the same folder, entered under another task's name
     for check in checks:
         result = check_on(site, check, base, tree)
@@ -187,7 +187,7 @@ def _red_now(exam: Exam, name: str, checks: Sequence[Check]) -> Iterator[Remark]
         yield found("undoes", says=says)
 
 
-def _taken_back(exam: Exam) -> Iterator[tuple[str, str, str]]:
+def _taken_back(exam: Verification) -> Iterator[tuple[str, str, str]]:
     """Yield path, task and line for every file of which this change removes, and does not move, what a task added."""
     context, base = exam.context, exam.subject.base
     started, tasks = context.state.started, {commit: name for name, commit in landed(context)}
