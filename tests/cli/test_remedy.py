@@ -486,7 +486,7 @@ def test_the_library_takes_tools_with_their_schemas() -> None:
 def test_a_plan_loads_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys; from unstuck.cli import run_cli; run_cli(['remedy', '--tool', 'repo_browser', '--json']);"
-        "print([name for name in ('pydantic', 'rich', 'subprocess', 'sqlite3', 'tomllib', 're2', 'socket', 'unstuck.git', 'unstuck.journal', 'unstuck.engine', 'unstuck.process') if name in sys.modules], file=sys.stderr)"
+        "print([name for name in ('pydantic', 'rich', 'subprocess', 'sqlite3', 'tomllib', 'socket', 'unstuck.git', 'unstuck.journal', 'unstuck.engine', 'unstuck.process') if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

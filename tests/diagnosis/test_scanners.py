@@ -1,5 +1,6 @@
-"""Both engines find the same, no pattern can stall them, and a bad rule is refused by file and line."""
+"""The scanner finds what its patterns match, no pattern can stall it, and a bad rule is refused by file and line."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,30 +13,40 @@ from unstuck.diagnosis.evidence import Evidence, plain
 from unstuck.diagnosis.rule import needles
 from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
 from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
-from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
+from unstuck.diagnosis.scanning import RuleScanner
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Kind
 from unstuck.model.text import clean
 
 CASES = Path(__file__).parent / "cases"
 RULES = tuple(rule for rule in catalog_rules() if rule.pattern)
-SIMPLE, FAST = ReScanner(RULES), Re2Scanner(RULES)
+SCANNER = RuleScanner(RULES)
 TEXTS = [
     case.get("out", "") + "\n" + case.get("err", "")
     for path in sorted(CASES.glob("*.toml"))
     for case in tomllib.loads(path.read_text(encoding="utf-8"))["case"]
 ]
-WORDS = sorted({word for text in TEXTS for word in text.split()})
+WORDS = sorted({word for text in TEXTS for word in text.split() if len(word) < 40})
 
 
 def lines(text: str) -> list[str]:
     return [plain(line) for line in clean(text)]
 
 
-def test_both_engines_find_the_same_in_real_outputs() -> None:
-    whole = [line for text in TEXTS for line in lines(text)]
-    assert SIMPLE.scan(whole) == FAST.scan(whole)
-    assert len(FAST.scan(whole)) > 300
+def every_match(texts: list[str]) -> set[tuple[str, int]]:
+    """Return the rule and the line of all matches, with no literal text to skip a pattern by."""
+    patterns = [(rule.id, re.compile(rule.pattern, re.ASCII)) for rule in RULES]
+    return {(name, line) for line, text in enumerate(texts) for name, pattern in patterns if pattern.search(text)}
+
+
+def matches(texts: list[str]) -> set[tuple[str, int]]:
+    return {(hit.rule, hit.line) for hit in SCANNER.scan(texts)}
+
+
+def test_the_literal_texts_hide_no_match_in_real_outputs() -> None:
+    for text in TEXTS[::40]:
+        assert matches(lines(text)) == every_match(lines(text))
+    assert len(SCANNER.scan([line for text in TEXTS for line in lines(text)])) > 300
 
 
 @given(
@@ -45,13 +56,13 @@ def test_both_engines_find_the_same_in_real_outputs() -> None:
             st.text(max_size=12),
             st.sampled_from(["\n", ": ", "\r", "\x1b[31m", "\u017f", "\u212a"]),
         ),
-        max_size=60,
+        max_size=30,
     )
 )
-@settings(max_examples=150, deadline=None)
-def test_both_engines_find_the_same_in_any_words(words: list[str]) -> None:
-    found = lines(" ".join(words))
-    assert SIMPLE.scan(found) == FAST.scan(found)
+@settings(max_examples=30, deadline=None)
+def test_the_literal_texts_hide_no_match_in_any_words(words: list[str]) -> None:
+    texts = lines(" ".join(words))
+    assert matches(texts) == every_match(texts)
 
 
 BOOK = Rulebook(RULES)
@@ -59,10 +70,8 @@ BOOK = Rulebook(RULES)
 
 @given(st.binary(max_size=2000), st.sampled_from((None, 0, 1)))
 @settings(max_examples=100, deadline=None)
-def test_arbitrary_bytes_never_raise_and_are_judged_alike(raw: bytes, code: int | None) -> None:
+def test_arbitrary_bytes_never_raise(raw: bytes, code: int | None) -> None:
     text = raw.decode(errors="replace")
-    found = lines(text)
-    assert SIMPLE.scan(found) == FAST.scan(found)
     BOOK.diagnose(Evidence(stdout=text, stderr=text[::-1], exit_code=code, command=text[:50]))
 
 
@@ -74,10 +83,9 @@ def test_odd_texts_are_judged_in_linear_time() -> None:
     assert faster_than_linear(ODD, lambda text: book.diagnose(Evidence(stdout=text, exit_code=1))) == []
 
 
-def test_many_hits_are_bounded_alike() -> None:
+def test_many_hits_are_bounded() -> None:
     flood = ["bash: x: command not found"] * 5000 + ["error: connect ECONNREFUSED"] * 5000
-    assert SIMPLE.scan(flood) == FAST.scan(flood)
-    assert len(FAST.scan(flood)) < 2000
+    assert len(SCANNER.scan(flood)) < 2000
 
 
 def test_every_line_that_a_pattern_matches_holds_one_of_its_needles() -> None:
@@ -100,7 +108,7 @@ def test_no_pattern_of_ours_takes_more_than_linear_time_on_a_hostile_line() -> N
     slow = {
         rule.id: found
         for rule in RULES
-        for scanner in [ReScanner([rule])]
+        for scanner in [RuleScanner([rule])]
         for needle in rule.needles[:2] or ("",)
         if (found := faster_than_linear(HOSTILE, lambda line, s=scanner, n=needle: s.scan([n + line])))  # type: ignore[misc]
     }

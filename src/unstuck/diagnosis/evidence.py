@@ -60,7 +60,7 @@ PLAIN = {
     **dict.fromkeys(map(ord, "\u00a0\u202f\u2009\u3000"), " "),
     0xFF1A: ":",
     0xFF0D: "-",
-    # Both fold to ASCII letters in one regex engine and not in the other.
+    # `lower` makes an ASCII letter of the second, but a pattern that ignores case under `re.ASCII` matches neither.
     0x017F: "s",
     0x212A: "K",
 }

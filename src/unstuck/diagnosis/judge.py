@@ -1,17 +1,9 @@
 """The protocol of the diagnosis of a failed command."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from unstuck.diagnosis.evidence import Evidence, Hit
+from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
-
-
-class Scanner(Protocol):
-    """Finds which classification rules fire on which lines."""
-
-    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
-        """Return the hits in the order of the lines."""
 
 
 class Judge(Protocol):

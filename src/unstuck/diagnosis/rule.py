@@ -1,7 +1,7 @@
 """A classification rule: what one line of output proves, how strongly, and what would refute it.
 
-Rules are matched line by line, by an engine without backtracking or by the standard library: both must find the same,
-and no pattern may stall either, so a rule starts with a literal or an anchor and keeps to what both can do.
+Rules are matched line by line with Python's backtracking `re`. No pattern may stall it, and a literal text or an anchor
+must say where to look, so the syntax of patterns is restricted.
 """
 
 import re
@@ -27,7 +27,7 @@ COMMON = frozenset({
 })  # fmt: skip
 """Words that many outputs hold, whatever went wrong."""
 MAX_COST = 10**8
-"""Steps that a user's own pattern may take on one line where the fast engine is missing: a second or two."""
+"""Steps that a user's own pattern may take on one line with backtracking: a second or two."""
 
 
 class Rule(NamedTuple):
@@ -63,11 +63,11 @@ class Rule(NamedTuple):
 
 
 class BadPattern(ValueError):
-    """A pattern that one of the engines could not run, or that could stall."""
+    """A pattern that is not supported, or that could stall."""
 
 
 def needles(pattern: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return what every matching line holds one of, and what else; refuse a pattern that an engine cannot run or that can stall."""
+    """Return what every matching line holds one of, and what else; refuse a pattern that is not supported or that can stall."""
     try:
         tree = re._parser.parse(pattern, re.ASCII)  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
     except (re.error, OverflowError, RecursionError) as error:
@@ -93,7 +93,7 @@ def _refuse(pattern: str, tree: Any) -> None:
     if pattern.startswith((".*", ".+", "(?i).*", "(?i).+", "^.*", "^.+")):
         raise BadPattern("it starts with `.*`; leave that out, a pattern may match anywhere in the line")
     if pattern.startswith("(?i)") and any(char.isalpha() for char in pattern if not char.isascii()):
-        raise BadPattern("it ignores case and holds letters beyond ASCII, which the engines fold differently")
+        raise BadPattern("it ignores case and holds letters beyond ASCII, which match in one case only")
     unknown = sorted(set(re.compile(pattern).groupindex) - GROUPS)
     if unknown:
         raise BadPattern(f"it captures {unknown[0]!r}; known are {', '.join(sorted(GROUPS))}")
@@ -103,13 +103,13 @@ def _refuse(pattern: str, tree: Any) -> None:
             "it uses a flag or group that is not supported; known are (?i) at the start, (?:…) and (?P<…>…)"
         )
     if re.search(r"\\[AZzBkKGpPXQECxuUN]", pattern.replace(r"\\", "")):
-        raise BadPattern("it uses an escape that the engines do not share")
+        raise BadPattern("it uses an escape that is not supported")
     if _ambiguous(tree, inside=False):
         raise BadPattern("it repeats something that itself repeats or branches, which can take for ever")
 
 
 def cost(pattern: str) -> int:
-    """Return how many steps a backtracking engine may take on one line, at worst and roughly."""
+    """Return how many steps a search may take on one line, at worst and roughly."""
     return _cost(re._parser.parse(pattern, re.ASCII))  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
 
 
@@ -167,7 +167,7 @@ def _parts(name: str, argument: Any) -> list[Any]:
         case "BRANCH":
             return list(argument[1])
         case "ASSERT" | "ASSERT_NOT" | "GROUPREF" | "GROUPREF_EXISTS" | "ATOMIC_GROUP":
-            raise BadPattern("it looks around or back, which the fast engine cannot do")
+            raise BadPattern("it looks around or back, which is not supported")
         case _:
             return []
 

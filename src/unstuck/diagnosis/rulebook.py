@@ -1,7 +1,6 @@
-"""Edge: One diagnosis, composed: rules from the catalogue and the user, the scanner of this machine, the judgement of the core.
+"""Diagnose one command with the rules of the catalogue and of the user.
 
-A hook may call this after every failing command, so nothing heavy is loaded here: no pydantic, no rich, and
-google-re2 only for long texts.
+A hook may call this after every failing command, so nothing heavy is loaded here: no pydantic, no rich.
 """
 
 from collections.abc import Sequence
@@ -15,18 +14,14 @@ from unstuck.diagnosis.judging import OWN_WORDS, Diagnosis, holding
 from unstuck.diagnosis.judging import diagnose as judge
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
-from unstuck.diagnosis.scanning import Re2Scanner, ReScanner
+from unstuck.diagnosis.scanning import RuleScanner
 from unstuck.model.failure import KINDS, Kind
 from unstuck.toolchain.command_roles import of_system
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
-    from unstuck.diagnosis.judge import Scanner
     from unstuck.diagnosis.wording import Words
-
-SMALL = 1 << 16
-"""Up to this many characters the standard library is faster than setting up the fast engine."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,6 @@ class Rulebook:
     """The rules in force, ready to be used many times."""
 
     rules: tuple[Rule, ...]
-    foreign: bool = False
-    """Some of them are a user's own: the engine without backtracking runs those, wherever it is installed."""
 
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:
         """Say what went wrong, or None if nothing did."""
@@ -60,8 +53,7 @@ class Rulebook:
 
     def scan(self, texts: Sequence[str]) -> tuple[Hit, ...]:
         """Return what the rules find in plain lines."""
-        small = sum(map(len, texts)) <= SMALL and not self.foreign
-        return (self._simple if small else self._fast).scan(texts)
+        return self._scanner.scan(texts)
 
     @cached_property
     def _by_id(self) -> dict[str, Rule]:
@@ -83,20 +75,8 @@ class Rulebook:
         return self._by_id | {rule.id: rule for rule in rules_of(self._words)}
 
     @cached_property
-    def _simple(self) -> "Scanner":
-        return ReScanner(self._sought)
-
-    @cached_property
-    def _fast(self) -> "Scanner":
-        return fast_scanner(self._sought)
-
-
-def fast_scanner(rules: Sequence[Rule]) -> "Scanner":
-    """Return the fastest scanner that this machine has; all find the same."""
-    try:
-        return Re2Scanner(rules)
-    except ImportError:
-        return ReScanner(rules)
+    def _scanner(self) -> RuleScanner:
+        return RuleScanner(self._sought)
 
 
 def open_rulebook(cwd: Path | None = None) -> Rulebook:
@@ -109,7 +89,7 @@ def _rulebook(own: Path | None) -> Rulebook:
     theirs = read_rules(own) if own else ()
     taken = {rule.id for rule in theirs}
     ours = (rule for rule in catalog_rules() if rule.id not in taken)
-    return Rulebook((*theirs, *ours), foreign=bool(theirs))
+    return Rulebook((*theirs, *ours))
 
 
 def diagnose(

@@ -1,29 +1,28 @@
-"""Find rules in lines: with the standard library, where a literal decides which patterns are tried, or with google-re2, all at once."""
+"""Find the lines that classification rules match; literal texts decide which patterns are tried."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Any
 
 from unstuck.diagnosis.evidence import Hit
 from unstuck.diagnosis.rule import Rule
 
-RE_BLOCK = 1 << 18
+BLOCK_CHARS = 1 << 18
 SMALL = 1 << 14
 KEEP = 40
 """Hits of one rule at either end; nothing between them could change a judgement, and a flood must not fill memory."""
 
 
-class ReScanner:
-    """Compiles only patterns whose literal text occurs; on a small text that is a handful."""
+class RuleScanner:
+    """A search for many rules at once. It compiles only patterns whose literal text occurs."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rule for rule in rules if rule.pattern)
 
     def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
         """Return the hits in the order of the lines; `lines` are plain, as `evidence.plain` gives them."""
-        pairs = bounded(pair for start, block in _blocks(lines) for pair in self._block(start, block))
+        pairs = _bounded(pair for start, block in _blocks(lines) for pair in self._block(start, block))
         return tuple(Hit(self._rules[rule].id, line, self._groups(rule, lines[line])) for line, rule in pairs)
 
     def _block(self, start: int, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -43,15 +42,15 @@ class ReScanner:
             else:
                 starts = starts or _starts(lines)
                 candidates = sorted({line for needle in needles for line in _lines_with(needle, where, starts)})
-            search = _re_compiled(rule.pattern).search
+            search = _compiled(rule.pattern).search
             yield from ((start + line, index) for line in candidates if search(lines[line]))
 
     def _groups(self, rule: int, line: str) -> dict[str, str]:
-        found = _re_compiled(self._rules[rule].pattern).search(line)
+        found = _compiled(self._rules[rule].pattern).search(line)
         return {name: value for name, value in found.groupdict().items() if value} if found else {}
 
 
-def bounded(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _bounded(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Keep at most twice KEEP pairs (line, rule) of every rule; sorted by line, then by rule."""
     first: dict[int, list[int]] = {}
     last: dict[int, list[int]] = {}
@@ -74,7 +73,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
     start = size = 0
     for index, line in enumerate(lines):
         size += len(line) + 1
-        if size > RE_BLOCK:
+        if size > BLOCK_CHARS:
             yield start, lines[start : index + 1]
             start, size = index + 1, 0
     if start < len(lines):
@@ -118,66 +117,5 @@ def _lines_with(needle: str, text: str, starts: list[int]) -> Iterator[int]:
 
 
 @lru_cache(maxsize=4096)
-def _re_compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
-
-
-RE2_BLOCK = 1 << 12
-MAX_MEMORY = 1 << 27
-
-
-class Re2Scanner:
-    """One set of all patterns: asked for a block of lines first, and line by line only where a block has a hit."""
-
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = tuple(rule for rule in rules if rule.pattern)
-        re2 = _re2()
-        options = re2.Options()
-        options.max_mem = MAX_MEMORY
-        options.log_errors = False
-        self._set = re2.Set.SearchSet(options)
-        for rule in self._rules:
-            self._set.Add(_multiline(rule.pattern))
-        if self._rules:
-            self._set.Compile()
-
-    def scan(self, lines: Sequence[str]) -> tuple[Hit, ...]:
-        """Return the hits in the order of the lines; `lines` are plain, as `evidence.plain` gives them."""
-        if not self._rules:
-            return ()
-        pairs = bounded(self._pairs(lines))
-        return tuple(Hit(self._rules[rule].id, line, self._groups(rule, lines[line])) for line, rule in pairs)
-
-    def _pairs(self, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        match, start, size = self._set.Match, 0, 0
-        for end in range(1, len(lines) + 1):
-            size += len(lines[end - 1]) + 1
-            if size < RE2_BLOCK and end < len(lines):
-                continue
-            if match("\n".join(lines[start:end])):
-                for line in range(start, end):
-                    yield from ((line, rule) for rule in sorted(match(lines[line]) or ()))
-            start, size = end, 0
-
-    def _groups(self, rule: int, line: str) -> dict[str, str]:
-        found = _re2_compiled(self._rules[rule].pattern).search(line)
-        return {name: value for name, value in found.groupdict().items() if value} if found else {}
-
-
-def _multiline(pattern: str) -> str:
-    """Let anchors hold at every line of a block."""
-    return f"(?mi){pattern[4:]}" if pattern.startswith("(?i)") else f"(?m){pattern}"
-
-
-@lru_cache(maxsize=4096)
-def _re2_compiled(pattern: str) -> Any:
-    re2 = _re2()
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options)
-
-
-def _re2() -> Any:
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # it ships no types, and is not everywhere
-
-    return re2
