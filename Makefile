@@ -64,10 +64,10 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # The rules that a diagnosis loads, and what secrets look like, are compiled from the TOML files of the catalogue; how much
-# ordinary words weigh is learned from its sentences.
+# ordinary words weigh is learned from benchmarks/training.
 rules: $(READY)
 	$(BIN)/python scripts/compile_catalog.py
-	$(BIN)/python scripts/learn_words.py
+	$(BIN)/python -m benchmarks.training.learn_words
 
 # The page that `unstuck ui` serves is built from web/ui into the package; users need neither Node nor this.
 ui:

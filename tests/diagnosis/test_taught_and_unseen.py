@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.classify import VIEWS, classifiers, judge, macro_f1, read_cases
-from scripts.learn_words import CATALOG, examples, made_from
+from benchmarks.training.learn_words import LEARNED, examples, made_from
 
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
@@ -24,7 +24,7 @@ UNSEEN: Mapping[str, Mapping[str, float]] = {
 }
 """What real tools print is judged well unseen; what agents and people write in free words, less so."""
 EVERY = 4
-"""Of thousands of rows that were learned from, every fourth is judged here; `scripts/learn_words.py` and the benches see all."""
+"""Of thousands of rows that were learned from, every fourth is judged here; `benchmarks/training/learn_words.py` and the benches see all."""
 REMEMBERED: Mapping[int | None, float] = {1: 0.93, None: 0.85}
 """The share of the catalogue's own sentences that are judged as they are labelled; without an exit code much is left alone."""
 
@@ -75,7 +75,7 @@ def test_no_row_that_is_called_unseen_was_learned_from() -> None:
 
 
 def test_what_the_words_weigh_was_learned_from_the_sentences_of_the_catalogue() -> None:
-    learned = json.loads((CATALOG / "words.json").read_text(encoding="utf-8"))
+    learned = json.loads(LEARNED.read_text(encoding="utf-8"))
     assert learned["made_from"] == made_from(), "run `make rules`"
 
 

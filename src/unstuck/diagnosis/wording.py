@@ -1,7 +1,7 @@
 """Read what a failure says in ordinary words: by weights of words and notions, learned from examples. Pure.
 
 Tools have their own wording, for which there are rules. Agents, orchestrators and people say the same in ever new words.
-`catalog/words.toml` says which words mean the same, `catalog/sentences` holds examples of every kind, and `make rules`
+`benchmarks/training/words.toml` says which words mean the same, `sentences/` beside it holds examples of every kind, and `make rules`
 learns from both how much a word or a notion speaks for a kind. To judge a text is to add up its weights: a few hundred
 look-ups, the same at every reading, and weaker than what a tool says in its own words.
 """

@@ -1,4 +1,4 @@
-"""Learn from `catalog/sentences` how much each word and notion speaks for a kind of failure: `make rules` writes it down.
+"""Learn the weights of the word model from labelled sentences; `make rules` runs this.
 
 A softmax regression by stochastic gradients, in the order of the files: the same input gives the same weights.
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 
 from unstuck.diagnosis.wording import NOTHING, SCALE, ZERO, features, tokens_of
 
-CATALOG = Path(__file__).parents[1] / "src" / "unstuck" / "catalog"
+TRAINING = Path(__file__).parent
+LEARNED = TRAINING.parents[1] / "src" / "unstuck" / "catalog" / "words.json"
 ROUNDS, STEP, SHRINK, SEED = 14, 0.35, 0.00016, 7
 MOST = 45
 KEPT = 8
@@ -22,13 +23,13 @@ KEPT = 8
 
 def made_from() -> str:
     """Name what the weights are learned from: if that changes, they are stale."""
-    files = [CATALOG / "words.toml", *sorted((CATALOG / "sentences").glob("*.txt"))]
+    files = [TRAINING / "words.toml", *sorted((TRAINING / "sentences").glob("*.txt"))]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def examples() -> Iterator[tuple[str, str]]:
     """Yield every example with its kind: a file has headings in brackets, and below each one text per line."""
-    for path in sorted((CATALOG / "sentences").glob("*.txt")):
+    for path in sorted((TRAINING / "sentences").glob("*.txt")):
         kind = ""
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith("[") and line.endswith("]") and " " not in line:
@@ -39,7 +40,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 def learn() -> str:
     """Return the text of `catalog/words.json`."""
-    notions = notions_of(tomllib.loads((CATALOG / "words.toml").read_text(encoding="utf-8")))
+    notions = notions_of(tomllib.loads((TRAINING / "words.toml").read_text(encoding="utf-8")))
     taught = [(sorted(features(tokens_of(text), notions)), kind) for text, kind in examples()]
     kinds = [*sorted({kind for _, kind in taught} - {NOTHING}), NOTHING]
     weights = _descend(taught, kinds)
@@ -93,4 +94,4 @@ def _descend(taught: list[tuple[list[str], str]], kinds: list[str]) -> dict[str,
 
 
 if __name__ == "__main__":
-    (CATALOG / "words.json").write_text(learn(), encoding="utf-8")
+    LEARNED.write_text(learn(), encoding="utf-8")
