@@ -88,29 +88,6 @@ def test_without_running_anything_nothing_is_claimed(stranger: Project) -> None:
     assert stranger.slots == []
 
 
-CI = "jobs:\n  x:\n    steps:\n" + "".join(
-    f"      - run: {line}\n"
-    for line in (
-        "make one",
-        "make two",
-        "make docs",
-        "make package",
-        "make requirements",
-        "make coverage",
-        "mkdocs build",
-    )
-)
-
-
-def test_what_makes_documents_or_packages_is_no_gate_and_one_line_has_one_remark(stranger: Project) -> None:
-    stranger.file(".github/workflows/ci.yml", CI)
-    result = stranger.ask("init", "--no-run")
-    assert result.code == 0, result
-    text = (stranger.root / "unstuck.toml").read_text()
-    assert '# build: not run yet\nbuild = "make one && make two"\n' in text, text
-    assert text.count("not run yet") == 1, text
-
-
 def test_what_is_written_first_names_what_a_stranger_has(stranger: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     path = stranger.root.parent / "bin"
     path.mkdir()

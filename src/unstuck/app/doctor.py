@@ -33,7 +33,7 @@ from unstuck.model.landing import RUN_BRANCH_REFS
 from unstuck.model.text import counted, one_line
 from unstuck.process.caller import calling_session
 from unstuck.process.sandbox import sandbox_problem
-from unstuck.toolchain.ci_workflows import ci_commands, drifted
+from unstuck.toolchain.ci_workflows import ci_commands, differences
 from unstuck.toolchain.detection import detect, way_around
 from unstuck.toolchain.shell import BUILTINS, parts, words
 from unstuck.verify.check_context import CheckContext
@@ -242,14 +242,12 @@ def _checks(repository: Repository, config: Config, missing: Mapping[str, str] |
             where = "not looked at" if missing is None else "found where checks run"
             yield Finding("check", "ok", f"{kind}: {command} ({where})")
     if not config.checks:
-        of_ci = [one.command for one in ci_commands(repository.root)]
-        proposals = of_ci or [check.command for check in detect(repository.root).checks]
-        listed = "; ".join(f"`{one}`" for one in proposals)
+        listed = "; ".join(f"`{check.command}`" for check in detect(repository.root).checks)
         how = "Name them under [checks]." if has_config(repository.root) else "Write them down with `unstuck init`."
         remedy = f"{how} Found here: {listed}" if listed else "Name them under [checks] in unstuck.toml."
         says = "No checks of the repository are configured; only a task's own Verify lines count."
         yield Finding("check", "note", says, remedy)
-    for says, remedy in drifted(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
+    for says, remedy in differences(config.checks.items(), ci_commands(repository.root)) if config.checks else ():
         yield Finding("ci", "note", says, remedy)
 
 

@@ -28,7 +28,6 @@ from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
 from unstuck.process.atomic_files import write_atomically
-from unstuck.toolchain.ci_workflows import with_ci
 from unstuck.toolchain.detection import Proposal, Stack, detect, joined
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
@@ -85,7 +84,7 @@ def write_first_config(
     if path.exists() and not force:
         hint = "Edit it, or replace it with --force: the old one is kept beside it."
         raise BadUsage(f"{path} is there already.", hint=hint)
-    stack = with_ci(detect(repository.root), repository.root)
+    stack = detect(repository.root)
     stack, gates = proof = unproven(stack) if seen is None else prove(repository, stack, run_stop, seen)
     text = config_text(agents := agents_on_path(), stack, gates)
     if path.exists():
@@ -107,7 +106,7 @@ def try_what_fits(cwd: Path, run_stop: RunStop, seen: Callable[[str, str], None]
         with suppress(OSError):  # nobody reads it beside a configuration; a run tells what cannot be written
             kept.unlink()
         return ()
-    stack = with_ci(detect(repository.root), repository.root)
+    stack = detect(repository.root)
     stack, gates = prove(repository, stack, run_stop, seen) if stack.proposals else unproven(stack)
     write_atomically(kept, config_text((), stack, gates))
     told = [f"  {gate.kind}: {gate.says}    {gate.line}" for gate in gates if gate.kept]
@@ -131,7 +130,7 @@ def prove(repository: Repository, stack: Stack, run_stop: RunStop, seen: Callabl
         except SetupFailed as error:
             said = one_line(error.failure.error or error.failure.summary, SAID_CHARS)
             notes = [f"The set-up `{'; '.join(stack.setup)}` failed: {said}"]
-        bare = with_ci(detect(repository.root, as_it_is=True), repository.root)
+        bare = detect(repository.root, as_it_is=True)
         bare = replace(bare, copy=(*stack.copy, *stack.instead), notes=(*notes, *bare.notes))
         as_it_is = _in_slot(repository, bare, slot, run_stop, seen)
         return as_it_is if proof is None or _guards(as_it_is) else proof

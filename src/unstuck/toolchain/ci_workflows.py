@@ -1,43 +1,40 @@
-"""Edge: Read what a repository's CI runs: the commands of its workflows that test, lint, check types, format or build."""
+"""Compare the configured checks with the commands in CI workflow files."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from posixpath import join, normpath
 
 from unstuck.model.verdict import CheckKind
 from unstuck.toolchain.command_roles import listed, role_of
-from unstuck.toolchain.detection import Proposal, Stack
 from unstuck.toolchain.python_needs import text_of
 from unstuck.toolchain.shell import can_fail, programs
 
-FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
-KEY = re.compile(r"^(?P<indent> *(?:- +)?)(?P<key>run|script|before_script) *: *(?P<value>.*)$")
-ITEM = re.compile(r"^ *- +")
-FOLDER = re.compile(r"^ *(?:- +)?working-directory *: *(?P<folder>\S+)", re.MULTILINE)
-NOT_HERE = re.compile(r"\$\{\{|\$(?:\{)?(?:CI|GITHUB|RUNNER|GITLAB)_|\bsudo\b|>>? *\$|<<")
-"""What only makes sense on a CI's machine."""
-BRINGS_OUT = re.compile(r"release|deploy|publish|pages|docs|nightly|stale", re.IGNORECASE)
-"""Workflows whose builds are no checks."""
-MAKES = re.compile(
+WORKFLOW_FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".gitlab-ci/*.yml")
+_SHELL_KEY = re.compile(r"^(?P<indent> *(?:- +)?)(?P<key>run|script|before_script) *: *(?P<value>.*)$")
+_LIST_ITEM = re.compile(r"^ *- +")
+_WORKING_DIRECTORY = re.compile(r"^ *(?:- +)?working-directory *: *(?P<folder>\S+)", re.MULTILINE)
+_ONLY_IN_CI = re.compile(r"\$\{\{|\$(?:\{)?(?:CI|GITHUB|RUNNER|GITLAB)_|\bsudo\b|>>? *\$|<<")
+"""Text that means something only on a CI machine."""
+_RELEASE_WORKFLOW = re.compile(r"release|deploy|publish|pages|docs|nightly|stale", re.IGNORECASE)
+"""File names of workflows whose builds are not checks."""
+_MAKES_ARTIFACTS = re.compile(
     r"(?<![\w-])(?:docs?|html|site|package|pack|requirements|coverage|release|sdist|bdist\w*|wheel|mkdocs|sphinx(?:-build)?|jekyll|hugo"
     r"|docusaurus|vitepress|typedoc|jsdoc|javadoc|doxygen|pandoc|latexmk|pdflatex|rpmbuild|makepkg|debuild|dpkg-buildpackage)(?![\w/.])"
     r"|-m build\b|\b(?:poetry|hatch|uv|flit|pdm) build\b"
 )
-"""Builds that make documents, packages or lists: whether the work is right shows in none of them."""
-MOVES = re.compile(r"(?:cd|pushd) +(?P<folder>[^\s;&|$`]+)")
-BARE = re.compile(r"^python[\d.]*\s+-m\s+")
-"""What stands before a program that is whatever PATH has."""
-KINDS: tuple[CheckKind, ...] = ("test", "lint", "types", "format", "build")
+"""Builds of documents, packages or lists, which do not show whether the code is right."""
+_CHANGE_DIRECTORY = re.compile(r"(?:cd|pushd) +(?P<folder>[^\s;&|$`]+)")
+CHECK_KINDS: tuple[CheckKind, ...] = ("test", "lint", "types", "format", "build")
 MOST_LINES = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiCommand:
-    """One command that a CI runs, and where that is written."""
+    """One command that a CI runs as a check."""
 
     kind: CheckKind
     command: str
@@ -46,169 +43,158 @@ class CiCommand:
 
 
 def ci_commands(root: Path) -> tuple[CiCommand, ...]:
-    """List the commands that the repository's CI checks with, each once."""
-    found: dict[tuple[str, str], CiCommand] = {}
-    for pattern in FILES:
+    """Return the commands that the CI of a repository checks with, each once."""
+    commands: dict[tuple[str, str], CiCommand] = {}
+    for pattern in WORKFLOW_FILES:
         for path in sorted(root.glob(pattern)):
-            for number, line, folder in _lines(text_of(path)):
-                kind = _kind(line)
-                if kind is None or NOT_HERE.search(f"{folder} {line}") or not can_fail(line):
+            for number, line, folder in _shell_lines(text_of(path)):
+                kind = _check_kind(line)
+                if kind is None or _ONLY_IN_CI.search(f"{folder} {line}") or not can_fail(line):
                     continue
-                if kind == "build" and (BRINGS_OUT.search(path.name) or MAKES.search(line)):
+                if kind == "build" and (_RELEASE_WORKFLOW.search(path.name) or _MAKES_ARTIFACTS.search(line)):
                     continue
                 command = f"(cd {shlex.quote(folder)} && {line})" if folder not in ("", ".") else line
-                one = CiCommand(kind=kind, command=command, place=f"{path.relative_to(root)}:{number}")
-                found.setdefault((kind, _plain(command)), one)
-    return tuple(found.values())
+                ci_command = CiCommand(kind=kind, command=command, place=f"{path.relative_to(root)}:{number}")
+                commands.setdefault((kind, _unwrapped(command)), ci_command)
+    return tuple(commands.values())
 
 
-def with_ci(stack: Stack, root: Path) -> Stack:
-    """Propose what the CI runs before what fits the stack, which is left for where the CI's own line cannot run here."""
-    commands = ci_commands(root)
-    fitting = {one.kind: one.lines for one in reversed(stack.proposals)}
-    same = {one.kind: one for one in reversed(commands) if _here(one.command, fitting.get(one.kind, ()))}
-    of_ci = []
-    for one in commands:
-        lines = fitting.get(one.kind, ())
-        rest = fitting.pop(one.kind, ()) if same.get(one.kind, one) is one else ()
-        tried = dict.fromkeys((*_here(one.command, lines), one.command, *rest))
-        of_ci.append(Proposal(stack="ci", kind=one.kind, lines=tuple(tried)))
-    kinds = {one.kind for one in commands}
-    others = [one for one in stack.proposals if one.kind not in kinds]
-    notes = [f"{one.kind} comes from {one.place}: {one.command}" for one in commands]
-    return replace(stack, proposals=(*of_ci, *others), notes=(*stack.notes, *notes))
-
-
-def _here(command: str, fitting: Sequence[str]) -> tuple[str, ...]:
-    """Return a CI's command as the set-up's own runner runs it, where a line that fits has the same one: PATH may have another."""
-    plain = _plain(command)
-    for line in fitting:
-        program = _plain(line)
-        if program.split()[:1] == plain.split()[:1] and line.endswith(program) and BARE.sub("", command) == plain:
-            return (line.removesuffix(program) + plain,)
-    return ()
-
-
-def drifted(configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]) -> Iterator[tuple[str, str]]:
-    """Say what the CI checks and the configuration does not, or differently, what the CI leaves out, and what to do."""
+def differences(
+    configured: Iterable[tuple[CheckKind, str]], commands: Sequence[CiCommand]
+) -> Iterator[tuple[str, str]]:
+    """Yield where the configured checks and the CI differ, each with a remedy or an empty string."""
     checks = dict(configured)
-    for one in commands:
-        ours = checks.get(one.kind, "")
-        if not ours:
-            line = json.dumps(one.command, ensure_ascii=False)
-            says = f"CI runs `{one.command}` ({one.place}), and no check does."
-            yield says, f"Add it under [checks]: {one.kind} = {line}"
-        elif not _hidden(ours) and not _hidden(one.command) and not _parts(one.command) <= _parts(ours):
-            says = f"CI runs `{one.command}` ({one.place}); the check {one.kind} is `{ours}`."
-            yield says, "Make them the same: what lands here should pass there."
-    kinds = {one.kind for one in commands}
-    for kind, ours in checks.items() if commands else ():
-        if kind in KINDS and kind not in kinds and not any(map(_hidden, (ours, *(one.command for one in commands)))):
-            yield f"The check {kind} (`{ours}`) is not run by CI.", ""
+    for ci_command in commands:
+        line = f"CI runs `{ci_command.command}` ({ci_command.place})"
+        check = checks.get(ci_command.kind, "")
+        if not check:
+            value = json.dumps(ci_command.command, ensure_ascii=False)
+            yield f"{line}, and no check does.", f"Add it under [checks]: {ci_command.kind} = {value}"
+        elif not _is_covered(ci_command.command, check):
+            remedy = "Make them the same: what lands here should pass there."
+            yield f"{line}; the check {ci_command.kind} is `{check}`.", remedy
+    if not commands or any(_runs_other_checks(ci_command.command) for ci_command in commands):
+        return
+    kinds_in_ci = {ci_command.kind for ci_command in commands}
+    for kind, check in checks.items():
+        if kind in CHECK_KINDS and kind not in kinds_in_ci and not _runs_other_checks(check):
+            yield f"The check {kind} (`{check}`) is not run by CI.", ""
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield each line of shell in a workflow: its number, the command, and the folder that it runs in."""
+def _is_covered(command: str, check: str) -> bool:
+    """Return whether a check runs what a command of the CI runs, as far as the text shows."""
+    if _runs_other_checks(check) or _runs_other_checks(command):
+        return True
+    return _checking_programs(command) <= _checking_programs(check)
+
+
+def _runs_other_checks(command: str) -> bool:
+    """Return whether a command may run checks of any kind: `make check`, `tox`, `pre-commit`."""
+    return any(part.split()[0] in listed("runs_others") for part in programs(command) if role_of(part))
+
+
+def _checking_programs(command: str) -> set[str]:
+    """Return the checking programs without wrappers, so that `uv run pytest` equals `python -m pytest`."""
+    return {_unwrapped(part) for part in programs(command) if role_of(part)}
+
+
+def _unwrapped(command: str) -> str:
+    return " && ".join(" ".join(part.split()) for part in programs(command))
+
+
+def _check_kind(line: str) -> CheckKind | None:
+    roles = [role_of(part) for part in reversed(programs(line))]
+    role = next(filter(None, roles), "")
+    return next((kind for kind in CHECK_KINDS if kind == role), None)
+
+
+def _shell_lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield each shell command of a workflow: its line number, the command, and its folder."""
     lines = text.splitlines()[:MOST_LINES]
-    for at, line in enumerate(lines):
-        found = KEY.match(line)
-        if found is None:
+    for index, line in enumerate(lines):
+        match = _SHELL_KEY.match(line)
+        if match is None:
             continue
-        depth, value = len(found["indent"]), found["value"].strip()
-        inner = _inside(lines, at + 1, depth, items=found["key"] != "run")
-        folder = _folder(lines, at, depth)
+        depth, value, is_script = len(match["indent"]), match["value"].strip(), match["key"] != "run"
+        body = _indented_lines(lines, index + 1, depth, with_items=is_script)
+        folder = _step_folder(lines, index, depth)
         if value and value[0] in "|>":
-            yield from _moving(_block(inner, folded=value[0] == ">"), folder)
+            yield from _with_folders(_block_commands(body, is_folded=value[0] == ">"), folder)
         elif value and not value.startswith("["):
-            yield at + 1, _scalar(value), folder
-        elif found["key"] != "run":
-            yield from _moving(_list(inner), folder)
+            yield index + 1, _scalar(value), folder
+        elif is_script:
+            yield from _with_folders(_list_commands(body), folder)
 
 
-def _moving(commands: Iterable[tuple[int, str]], folder: str) -> Iterator[tuple[int, str, str]]:
-    """Yield commands that one shell runs, each with its folder: a `cd` on a line of its own holds for all after it."""
+def _with_folders(commands: Iterable[tuple[int, str]], folder: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the commands of one shell with their folders: a `cd` on its own line holds for all after it."""
     for number, command in commands:
-        if moved := MOVES.fullmatch(command):
-            folder = normpath(join(folder, moved["folder"].strip("'\"")))
+        if match := _CHANGE_DIRECTORY.fullmatch(command):
+            folder = normpath(join(folder, match["folder"].strip("'\"")))
         yield number, command, folder
 
 
-def _inside(lines: Sequence[str], start: int, depth: int, *, items: bool = False) -> list[tuple[int, str]]:
-    """Return the lines below a key that belong to it; the items of its list may stand as far out as the key does."""
-    inner = []
+def _indented_lines(lines: Sequence[str], start: int, depth: int, *, with_items: bool = False) -> list[tuple[int, str]]:
+    """Return the numbered lines below a key, `with_items` also list items as far out as the key."""
+    body = []
     for number in range(start, len(lines)):
         line = lines[number]
-        indent = len(line) - len(line.lstrip())
-        if line.strip() and indent <= depth and not (items and indent == depth and ITEM.match(line)):
+        indent = _indent(line)
+        is_item = with_items and indent == depth and _LIST_ITEM.match(line)
+        if line.strip() and indent <= depth and not is_item:
             break
-        inner.append((number + 1, line))
-    return inner
+        body.append((number + 1, line))
+    return body
 
 
-def _block(inner: Sequence[tuple[int, str]], *, folded: bool) -> Iterator[tuple[int, str]]:
-    """Yield the commands of a block of text: one a line, continued ones and folded blocks as one."""
-    kept, first = "", 0
-    for number, line in inner:
+def _block_commands(body: Sequence[tuple[int, str]], *, is_folded: bool) -> Iterator[tuple[int, str]]:
+    """Yield the commands of a block of text: one per line, but continued lines and folded blocks are one."""
+    command, first = "", 0
+    for number, line in body:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
         first = first or number
-        kept = f"{kept} {text.removesuffix(chr(92)).strip()}".strip()
-        if not folded and not text.endswith("\\"):
-            yield first, kept
-            kept, first = "", 0
-    if kept:
-        yield first, kept
+        command = f"{command} {text.removesuffix(chr(92)).strip()}".strip()
+        if not is_folded and not text.endswith("\\"):
+            yield first, command
+            command, first = "", 0
+    if command:
+        yield first, command
 
 
-def _list(inner: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    for at, (number, line) in enumerate(inner):
-        if not ITEM.match(line):
+def _list_commands(body: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    for index, (number, line) in enumerate(body):
+        if not _LIST_ITEM.match(line):
             continue
-        value = ITEM.sub("", line).strip()
+        value = _LIST_ITEM.sub("", line).strip()
         if value and value[0] in "|>":
-            depth = len(line) - len(line.lstrip())
-            below = _inside([text for _, text in inner], at + 1, depth)
-            yield from _block(
-                [(number + place, text) for place, (_, text) in enumerate(below, 1)], folded=value[0] == ">"
-            )
+            depth = _indent(line)
+            below = _indented_lines([text for _, text in body], index + 1, depth)
+            block = [(number + offset, text) for offset, (_, text) in enumerate(below, 1)]
+            yield from _block_commands(block, is_folded=value[0] == ">")
         else:
             yield number, _scalar(value)
 
 
-def _folder(lines: Sequence[str], at: int, depth: int) -> str:
-    """Return the folder of the step that a `run` stands in."""
-    first = at
-    while first > 0 and not ITEM.match(lines[first]) and lines[first].strip():
+def _step_folder(lines: Sequence[str], index: int, depth: int) -> str:
+    """Return the working directory of the step that contains the line, or an empty string."""
+    first = index
+    while first > 0 and not _LIST_ITEM.match(lines[first]) and lines[first].strip():
         first -= 1
-    last = at + 1
-    while last < len(lines) and not ITEM.match(lines[last]) and len(lines[last]) - len(lines[last].lstrip()) >= depth:
+    last = index + 1
+    while last < len(lines) and not _LIST_ITEM.match(lines[last]) and _indent(lines[last]) >= depth:
         last += 1
-    found = FOLDER.search("\n".join(lines[first:last]))
-    return found["folder"].strip("'\"").removeprefix("./") if found else ""
+    match = _WORKING_DIRECTORY.search("\n".join(lines[first:last]))
+    return match["folder"].strip("'\"").removeprefix("./") if match else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _scalar(value: str) -> str:
-    """Return a value without its quotes, or without the comment behind it."""
+    """Return a YAML value without its quotes, or without the comment after it."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1].replace('\\"', '"')
     return re.sub(r"\s+#.*$", "", value)
-
-
-def _kind(line: str) -> CheckKind | None:
-    found = next((role for part in reversed(programs(line)) if (role := role_of(part))), "")
-    return next((kind for kind in KINDS if kind == found), None)
-
-
-def _parts(command: str) -> set[str]:
-    """Return the simple commands in their plainest form, so that `uv run pytest` and `python -m pytest` are one."""
-    return {_plain(part) for part in programs(command) if role_of(part)}
-
-
-def _plain(command: str) -> str:
-    return " && ".join(" ".join(part.split()) for part in programs(command))
-
-
-def _hidden(command: str) -> bool:
-    """Whether a command may run others of any kind: `make check`, `tox`, `pre-commit`."""
-    return any(part.split()[0] in listed("runs_others") for part in programs(command) if role_of(part))
