@@ -16,7 +16,7 @@ from unstuck.git.untracked_files import UnsafeCopy, unsafe_copies
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.shipped import shipped_table
 from unstuck.toolchain.command_roles import listed
-from unstuck.toolchain.python_needs import VENVS, Needs, files, python_needs, shows, text_of
+from unstuck.toolchain.python_needs import VENVS, PythonNeeds, has_sign, project_files, python_needs, text_of
 from unstuck.toolchain.toolchains import Gate, Setup, Toolchain, looking_line, toolchains
 
 NO_TEST = "no test specified"
@@ -117,7 +117,7 @@ class _Look:
 
     def row(self, folder: Path, chain: Toolchain) -> Setup | None:
         """Return the set-up that fits; of several, one whose program is here: a lock file does not install its own tool."""
-        rows = [row for row in chain.setup if shows(folder, row.shown_by)]
+        rows = [row for row in chain.setup if has_sign(folder, row.shown_by)]
         there = [row for row in rows if row.line.startswith("./") or self.has(row.line.split(" ", 1)[0])]
         return next(iter((*there, *rows)), None)
 
@@ -126,7 +126,7 @@ def _in_folder(folder: Path, look: _Look, *, bare: bool = False) -> Stack:
     found: list[Stack] = []
     for chain in toolchains():
         signs = (*chain.shows, *(chain.bare if bare else ()))
-        if chain.shows and not shows(folder, tuple((name, "") for name in signs)):
+        if chain.shows and not has_sign(folder, tuple((name, "") for name in signs)):
             continue
         one = _of_chain(folder, chain, {proposal.kind for part in found for proposal in part.proposals}, look)
         if one.languages:
@@ -146,14 +146,16 @@ def _of_chain(folder: Path, chain: Toolchain, kinds: set[CheckKind], look: _Look
             continue
         if gate.scripts:
             lines.setdefault(gate.kind, []).extend(_scripts(folder, gate, places))
-        elif shows(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, taken):
+        elif has_sign(folder, gate.shown_by) and _is_declared(folder, chain, gate, needs, taken):
             lines.setdefault(gate.kind, []).append(gate.line.format(**places).rstrip())
     proposals = tuple(Proposal(stack=chain.name, kind=kind, lines=tuple(some)) for kind, some in lines.items() if some)
     shown = bool(proposals or chain.shows) and (chain.name != "node" or _package(folder) is not None)
     found = Stack(languages=(chain.name,) if shown else (), proposals=proposals)
     if not shown or row is None or not look.set_up:
         return found
-    return replace(found, setup=(needs.line(row) if needs else row.line,), makes=(row.makes,) if row.makes else ())
+    return replace(
+        found, setup=(needs.install_command(row) if needs else row.line,), makes=(row.makes,) if row.makes else ()
+    )
 
 
 def _together(parts: Sequence[Stack]) -> Stack:
@@ -183,15 +185,15 @@ def _folders(root: Path) -> list[Path]:
     return [path for path in folders if path.name not in listed("no_parts") and not path.name.startswith(".")]
 
 
-def _is_declared(folder: Path, chain: Toolchain, gate: Gate, needs: Needs | None, row: Setup | None) -> bool:
+def _is_declared(folder: Path, chain: Toolchain, gate: Gate, needs: PythonNeeds | None, row: Setup | None) -> bool:
     """Whether a manifest names the tool; where there is none that anything is installed by, what the machine has may do."""
     if not gate.needs:
         return True
     if needs is not None:
         return row is None or needs.names(gate.needs)
     named = rf"(?<![\w.-]){re.escape(gate.needs)}(?![\w.])"
-    there = shows(folder, tuple((name, "") for name in chain.manifests))
-    return not there or shows(folder, tuple((name, named) for name in chain.manifests))
+    there = has_sign(folder, tuple((name, "") for name in chain.manifests))
+    return not there or has_sign(folder, tuple((name, named) for name in chain.manifests))
 
 
 def _places(folder: Path, row: Setup | None, alone: Setup | None) -> dict[str, str]:
@@ -209,7 +211,7 @@ def _places(folder: Path, row: Setup | None, alone: Setup | None) -> dict[str, s
 
 def _folder_of_tests(folder: Path, chain: Toolchain) -> str:
     """Return the folder that holds tests, of several the one furthest out."""
-    inside = [path.parent.relative_to(folder) for pattern in chain.tests for path in files(folder, pattern)]
+    inside = [path.parent.relative_to(folder) for pattern in chain.tests for path in project_files(folder, pattern)]
     found = sorted((one for one in inside if one.parts), key=lambda one: (len(one.parts), one))
     return shlex.quote(str(found[0])) if found else "."
 
