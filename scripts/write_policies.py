@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from unstuck.model.failure import Kind
-from unstuck.policy.profiles import NEVER_ENDING, Policy, Rung, profiles, rungs_of
+from unstuck.policy.profiles import UNLIMITED_TIMES, Policy, Rung, profiles, rungs_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "policies.md"
 INTRODUCTION = """# Policies
@@ -62,7 +62,9 @@ def most_decisions_of_lineage(policy: Policy) -> int:
 
 
 def _most(rung: Rung, policy: Policy) -> int:
-    return min(rung.times, rung.below or NEVER_ENDING, policy.limits.fixes if rung.move == "fix" else NEVER_ENDING)
+    return min(
+        rung.times, rung.below or UNLIMITED_TIMES, policy.limits.fixes if rung.move == "fix" else UNLIMITED_TIMES
+    )
 
 
 if __name__ == "__main__":

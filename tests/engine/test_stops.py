@@ -14,12 +14,12 @@ TASK = Task(id="1.1", title="One", checks=(Check(command="right"),))
 OTHER = Task(id="1.2", title="Two", checks=(Check(command="also"),))
 
 
-def limited(executions: int) -> Limits:
+def with_limits(executions: int) -> Limits:
     return replace(profile("adaptive").limits, executions=executions)
 
 
 def test_the_limit_of_sessions_ends_the_run_with_exit_2_and_not_one_session_before() -> None:
-    policy = replace(profile("adaptive"), limits=limited(2))
+    policy = replace(profile("adaptive"), limits=with_limits(2))
     world = World({"1.1": [Part(work="wrong"), Part(work="wronger"), Part(work="right")]})
     state = world.run([TASK], policy=policy)
     assert state.ended is not None

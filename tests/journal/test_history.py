@@ -20,9 +20,9 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Verdict
 from unstuck.policy.decision import decide
-from unstuck.policy.history import circling, history
+from unstuck.policy.history import history, loop_signal
 from unstuck.policy.profiles import profile
-from unstuck.policy.schedule import held, next_agent, startable
+from unstuck.policy.schedule import blocking_breaker, next_agent, startable
 
 TASKS = tuple(Task(id=f"1.{number}", title="t", group="P") for number in range(1, 6))
 
@@ -51,8 +51,8 @@ SEED = ["Using async await for fetch", "Using async/await with try-catch", "Usin
 
 def test_auto_claudes_example_is_circular_at_the_third_try_and_not_before() -> None:
     tries = [attempt(number, approach, f"t{number}") for number, approach in enumerate(SEED, 1)]
-    assert circling(run(*tries[0], *tries[1]).tasks["1.1"]) == ""
-    assert "async" in circling(run(*tries[0], *tries[1], *tries[2]).tasks["1.1"])
+    assert loop_signal(run(*tries[0], *tries[1]).tasks["1.1"]) == ""
+    assert "async" in loop_signal(run(*tries[0], *tries[1], *tries[2]).tasks["1.1"])
 
 
 def test_a_circle_changes_the_action_and_never_the_kind() -> None:
@@ -70,20 +70,20 @@ def test_the_same_files_three_times_are_a_circle_whatever_the_agent_says() -> No
         for number, words in enumerate(["alpha one", "beta two", "gamma three"], 1)
         for fact in attempt(number, words, "same")
     ]
-    assert circling(run(*facts).tasks["1.1"])
+    assert loop_signal(run(*facts).tasks["1.1"])
 
 
 def test_different_approaches_are_no_circle() -> None:
     words = ["Parse with a regular expression", "Write a recursive descent parser", "Call the compiler's own grammar"]
     facts = [fact for number, one in enumerate(words, 1) for fact in attempt(number, one, f"t{number}")]
-    assert circling(run(*facts).tasks["1.1"]) == ""
+    assert loop_signal(run(*facts).tasks["1.1"]) == ""
 
 
 def test_what_is_not_the_agents_fault_is_no_part_of_a_circle() -> None:
     facts = [
         fact for number in (1, 2, 3) for fact in attempt(number, "the same words", "same", kind=Kind.NETWORK_ERROR)
     ]
-    assert circling(run(*facts).tasks["1.1"]) == ""
+    assert loop_signal(run(*facts).tasks["1.1"]) == ""
 
 
 def met(kind: Kind, task: str = "1.1") -> list[Event]:
@@ -101,17 +101,17 @@ def met(kind: Kind, task: str = "1.1") -> list[Event]:
 )
 def test_one_task_learns_of_a_fault_and_the_others_wait(kind: Kind, agent: str, is_held: bool) -> None:
     state = run(*met(kind), agents=("a", "b"))
-    assert (held(state, "1.2", agent) is not None) == is_held
-    assert held(state, "1.1", agent) is None, "the one that met it goes first"
+    assert (blocking_breaker(state, "1.2", agent) is not None) == is_held
+    assert blocking_breaker(state, "1.1", agent) is None, "the one that met it goes first"
 
 
 def test_others_go_on_when_the_first_one_got_through() -> None:
     through = [*met(Kind.RATE_LIMITED), Classified(task="1.1", failure=None)]
-    assert held(run(*through), "1.2", "a") is None
+    assert blocking_breaker(run(*through), "1.2", "a") is None
     again = [*met(Kind.RATE_LIMITED), Classified(task="1.1", failure=Failure(kind=Kind.RATE_LIMITED, summary="still"))]
-    assert held(run(*again), "1.2", "a") is not None
+    assert blocking_breaker(run(*again), "1.2", "a") is not None
     given_up = [*met(Kind.RATE_LIMITED), Acted(task="1.1", action=Escalate(question="?"))]
-    assert held(run(*given_up), "1.2", "a") is None
+    assert blocking_breaker(run(*given_up), "1.2", "a") is None
 
 
 def test_held_tasks_do_not_start() -> None:

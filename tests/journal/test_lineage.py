@@ -13,9 +13,9 @@ from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
 from unstuck.plans import tasks_md
-from unstuck.policy.history import commit_of, done_by_others
+from unstuck.policy.history import landed_commit, replacements_did_work
 from unstuck.policy.profiles import profile
-from unstuck.policy.schedule import blocked, startable
+from unstuck.policy.schedule import blocked_tasks, startable
 from unstuck.testing import Part, World
 
 PLAN = "- [ ] 1.2 A\n- [ ] 1.3 B\n- [ ] 1.4 [VERIFY] C\n"
@@ -60,7 +60,7 @@ def test_the_original_waits_for_its_fix_which_is_next() -> None:
 
 def test_a_stuck_fix_blocks_all_that_it_repairs() -> None:
     state = run(PLAN, *fixed("1.3", "1.3.1"), *fixed("1.3.1", "1.3.1.1"), *stuck("1.3.1.1"))
-    assert blocked(state) == {"1.3": ("1.3.1",), "1.3.1": ("1.3.1.1",), "1.4": ("1.3",)}
+    assert blocked_tasks(state) == {"1.3": ("1.3.1",), "1.3.1": ("1.3.1.1",), "1.4": ("1.3",)}
     assert state.lineage("1.3.1.1").chain == ("1.3", "1.3.1", "1.3.1.1")
     assert state.lineage("1.3").spent == 2
 
@@ -104,7 +104,7 @@ def test_the_cleanup_of_end_to_end_steps_runs_whatever_became_of_them(halt: bool
     events = [*landed("2.1"), *stuck("VE1", halt=halt)]
     state = run(E2E, *events)
     assert startable(state, [], 4) == ["VE3"]
-    assert "VE3" not in blocked(state)
+    assert "VE3" not in blocked_tasks(state)
     assert startable(run(E2E, *events, *landed("VE3")), [], 4) == []
 
 
@@ -143,8 +143,8 @@ def test_an_original_without_work_whose_check_was_green_before_is_one_question_a
 
 def test_a_fix_that_was_ticked_before_the_run_has_done_its_part() -> None:
     state = run("- [ ] 1.3 A\n- [x] 1.3.1 [FIX 1.3] B\n- [ ] 1.4 C\n- [ ] 1.4.1 [FIX 1.4] D\n", *landed("1.4.1"))
-    assert done_by_others(state, "1.3")
-    assert not done_by_others(state, "1.4")
+    assert replacements_did_work(state, "1.3")
+    assert not replacements_did_work(state, "1.4")
 
 
 @pytest.mark.parametrize(("request_", "done"), [("SPLIT_TASK", True), ("ADD_PREREQUISITE", False)])
@@ -152,8 +152,8 @@ def test_the_parts_of_a_task_do_its_work_and_a_prerequisite_does_not(request_: A
     action = Amend(ids=("1.3.1",), request=request_, attempt=1)
     asked = attempt("1.3"), Acted(task="1.3", action=action, added=read("- [ ] 1.3.1 Part\n"))
     state = run(PLAN, *asked, attempt("1.3.1"), Acted(task="1.3.1", action=Accept(), commit="c1"))
-    assert done_by_others(state, "1.3") is done
-    assert commit_of(state, "1.3") == ("c1" if done else None)
+    assert replacements_did_work(state, "1.3") is done
+    assert landed_commit(state, "1.3") == ("c1" if done else None)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joine
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import read_text
 from unstuck.policy.profiles import profile
-from unstuck.policy.schedule import blocked, due, settled, startable, waits
+from unstuck.policy.schedule import all_settled, blocked_tasks, is_waiting, seconds_until_next, startable
 from unstuck.redaction.redactor import Redactor
 from unstuck.testing import MemoryJournal, Part, World
 
@@ -80,24 +80,24 @@ def test_a_run_ends_with_every_task_settled_stuck_or_behind_a_stuck_one(
 ) -> None:
     _, state = history(*plan)
     stuck = {name for name, one in state.tasks.items() if one.status == "stuck"}
-    behind = blocked(state)
+    behind = blocked_tasks(state)
     left = {name for name, one in state.tasks.items() if one.status not in {"complete", "skipped"}} - stuck
     assert set(behind) == left
     assert all(set(causes) <= stuck | left and causes for causes in behind.values())
-    assert settled(state) == (not stuck and not left)
+    assert all_settled(state) == (not stuck and not left)
 
 
 def test_a_stuck_task_blocks_all_that_leans_on_it_each_by_what_stands_before_it_and_nothing_else() -> None:
     tasks = [task("1"), task("2", "1"), task("3", "2"), task("4")]
     _, state = history(tasks, {"1": [WRONG]} | {name: [RIGHT] for name in "234"})
-    assert blocked(state) == {"2": ("1",), "3": ("2",)}
+    assert blocked_tasks(state) == {"2": ("1",), "3": ("2",)}
     assert state.tasks["4"].status == "complete"
 
 
 def test_a_task_behind_two_stuck_ones_names_both() -> None:
     tasks = [task("1"), task("2"), task("3", "1", "2")]
     _, state = history(tasks, {"1": [WRONG], "2": [WRONG]})
-    assert blocked(state) == {"3": ("1", "2")}
+    assert blocked_tasks(state) == {"3": ("1", "2")}
 
 
 class Limited(World):
@@ -116,10 +116,10 @@ def test_a_waiting_task_starts_again_when_its_time_has_come() -> None:
     state = next(one for one in states if one.tasks["1"].wait_until)
     until = state.tasks["1"].wait_until
     assert until is not None
-    assert waits(state.tasks["1"], until - 1)
-    assert due(state, until - 1) == 1
+    assert is_waiting(state.tasks["1"], until - 1)
+    assert seconds_until_next(state, until - 1) == 1
     assert startable(state, [], ROOM, until - 1) == []
-    assert due(state, until) is None
+    assert seconds_until_next(state, until) is None
     assert startable(state, [], ROOM, until) == ["1"]
 
 
@@ -208,7 +208,7 @@ def test_a_join_comes_to_the_same_as_its_members_one_by_one(
         states.append(state)
     (joined_up, apart) = states
     assert startable(joined_up, (), 100) == startable(apart, (), 100)
-    causes = blocked(joined_up), blocked(apart)
+    causes = blocked_tasks(joined_up), blocked_tasks(apart)
     assert [(name, set(by)) for name, by in causes[0].items()] == [(name, set(by)) for name, by in causes[1].items()]
 
 

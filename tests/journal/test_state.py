@@ -34,7 +34,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.policy.history import history
-from unstuck.policy.schedule import blocked, startable
+from unstuck.policy.schedule import blocked_tasks, startable
 from unstuck.report.event_lines import sentence
 from unstuck.report.summaries import summary
 
@@ -84,7 +84,7 @@ def test_any_sequence_of_events_folds_and_can_be_looked_at(sequence: list[Event]
     state = fold(Entry(number, float(number), one) for number, one in enumerate(sequence, 1))
     assert state.seq == len(sequence)
     startable(state, (), 4)
-    blocked(state)
+    blocked_tasks(state)
     assert len(summary(state, 99.0, live=False).rows) == len(state.tasks)
     attempt_history(state)
     build_commits(state)
@@ -112,7 +112,7 @@ def test_what_files_are_made_from_is_not_changed_by_what_is_recorded_meanwhile(s
     for entry in entries[cut:]:
         state.apply(entry)
     assert taken == fold(entries[:cut])
-    blocked(taken)
+    blocked_tasks(taken)
 
 
 def test_every_fact_of_the_line_has_a_next_stage() -> None:

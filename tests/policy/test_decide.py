@@ -10,7 +10,7 @@ from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
 from unstuck.policy.experience import Experience, Tried
-from unstuck.policy.profiles import Limits, Policy, parse, profile, profiles
+from unstuck.policy.profiles import Limits, Policy, parse_profile, profile, profiles
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {
@@ -41,9 +41,9 @@ def failure(kind: Kind, resets_at: float | None = None) -> Failure:
         pytest.param("VERIFICATION_FAILED", History(executions=1), Retry, id="verification-first"),
         pytest.param("VERIFICATION_FAILED", History(executions=2), Retry, id="verification-second"),
         pytest.param("VERIFICATION_FAILED", History(executions=3), Escalate, id="verification-third-asks"),
-        pytest.param("VERIFICATION_FAILED", History(executions=3, looping="again"), Escalate, id="circular-asks"),
+        pytest.param("VERIFICATION_FAILED", History(executions=3, loop="again"), Escalate, id="circular-asks"),
         pytest.param(
-            "VERIFICATION_FAILED", History(executions=1, looping="again"), Escalate, id="circular-overrides-the-action"
+            "VERIFICATION_FAILED", History(executions=1, loop="again"), Escalate, id="circular-overrides-the-action"
         ),
         pytest.param("CONTEXT_EXHAUSTED", History(executions=1), Continue, id="context-continues"),
         pytest.param("UNKNOWN", History(executions=1), Retry, id="unknown-first"),
@@ -88,16 +88,16 @@ def test_single_retry_gives_exactly_one_retry_and_then_halts() -> None:
 
 @pytest.mark.parametrize("kind", sorted(NOT_RETRIED - {Kind.MERGE_CONFLICT}))
 def test_what_no_attempt_can_repair_stops_the_run_where_it_concerns_every_task(kind: Kind) -> None:
-    everywhere = History(executions=1, everywhere=True, agent="a", agents=("a",), tries={"a": 1})
+    everywhere = History(executions=1, affects_all=True, agent="a", agents=("a",), tries={"a": 1})
     assert isinstance(decide(failure(kind), everywhere, ADAPTIVE).action, Halt)
-    only_here = replace(everywhere, everywhere=False)
+    only_here = replace(everywhere, affects_all=False)
     assert isinstance(decide(failure(kind), only_here, ADAPTIVE).action, Escalate)
-    caused_by_the_change = replace(everywhere, own_doing=True)
+    caused_by_the_change = replace(everywhere, caused_by_work=True)
     assert not isinstance(decide(failure(kind), caused_by_the_change, ADAPTIVE).action, Halt)
 
 
 def test_red_tests_never_stop_the_run_for_all_tasks() -> None:
-    everywhere = History(executions=9, attempts=9, everywhere=True, agent="a", agents=("a",), tries={"a": 9})
+    everywhere = History(executions=9, attempts=9, affects_all=True, agent="a", agents=("a",), tries={"a": 9})
     assert isinstance(decide(failure(Kind.TEST_FAILED), everywhere, ADAPTIVE).action, Escalate)
 
 
@@ -172,7 +172,7 @@ def test_max_retries_stops_after_five_attempts() -> None:
         pytest.param(Kind.NETWORK_ERROR, History(attempts=5), Wait, id="the-limit-is-not-for-the-network"),
         pytest.param(
             Kind.NETWORK_ERROR,
-            History(sessions=0, met_by_check=True, everywhere=True, climbed=("check_again[0]",) * 6),
+            History(sessions=0, met_by_check=True, affects_all=True, climbed=("check_again[0]",) * 6),
             Halt,
             id="a-gate-that-nobody-can-begin-with-is-one-question",
         ),
@@ -187,13 +187,13 @@ def test_max_retries_stops_after_five_attempts() -> None:
         pytest.param(Kind.INTERRUPTED, History(sessions=500), Continue, id="our-own-deaths-are-free"),
         pytest.param(
             Kind.TEST_FAILED,
-            History(looping="again", agent="a", agents=("a", "b"), tries={"a": 3}),
+            History(loop="again", agent="a", agents=("a", "b"), tries={"a": 3}),
             Switch,
             id="a-loop-goes-to-another-agent",
         ),
         pytest.param(
             Kind.TEST_FAILED,
-            History(looping="again", agent="a", agents=("a",), tries={"a": 3}),
+            History(loop="again", agent="a", agents=("a",), tries={"a": 3}),
             Escalate,
             id="a-loop-without-one-asks",
         ),
@@ -350,4 +350,4 @@ def test_a_profile_of_the_users_own_begins_as_another_one() -> None:
 )
 def test_a_profile_that_makes_no_sense_is_refused_with_the_reason(table: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        parse("mine", table, {})
+        parse_profile("mine", table, {})

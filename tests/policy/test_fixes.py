@@ -20,7 +20,7 @@ from unstuck.policy.plan_changes import (
     fix_block,
     history_line,
 )
-from unstuck.policy.profiles import Limits, limited, profile, profiles
+from unstuck.policy.profiles import Limits, profile, profiles, with_limits
 
 ORIGINAL = """\
 - [ ] 1.3 Add failure parser
@@ -165,7 +165,7 @@ def test_recovery_mode_repairs_and_a_limit_halts_with_the_seeds_line() -> None:
 
 
 def test_circles_are_seen_before_the_count() -> None:
-    history = History(executions=3, lineage=lineage("1.3", fixes=3), looping="Attempt 3 is like attempt 2.")
+    history = History(executions=3, lineage=lineage("1.3", fixes=3), loop="Attempt 3 is like attempt 2.")
     decision = decide(failure(), history, profile("fix-tasks"))
     assert isinstance(decision.action, Halt)
     assert decision.rung == "circular_fix[end]"
@@ -193,10 +193,10 @@ def test_max_retries_stops_with_the_seeds_line_and_advice(executions: int, again
 
 
 def test_a_limit_of_the_state_file_moves_the_rungs_with_it() -> None:
-    policy = limited(profile("max-retries"), Limits(attempts=2))
+    policy = with_limits(profile("max-retries"), Limits(attempts=2))
     assert decide(failure(), History(executions=1), policy).action.type == "retry"
     assert decide(failure(), History(executions=2), policy).action.type == "halt"
-    assert limited(profile("fix-tasks"), Limits(attempts=5, fixes=9)).limits.attempts == 10
+    assert with_limits(profile("fix-tasks"), Limits(attempts=5, fixes=9)).limits.attempts == 10
 
 
 @pytest.mark.parametrize("name", profiles())

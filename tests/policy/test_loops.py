@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unstuck.policy.approaches import approach_similarity, jaccard
 from unstuck.policy.loops import (
     Footprint,
     Signal,
     Strength,
-    circular,
-    converging,
-    jaccard,
-    looping,
+    has_fewer_failures,
     patch_marks,
+    repeated_approach,
     repetition,
     signals,
-    similar,
     stalled,
+    strongest_signal,
 )
 
 ASYNC = ("Using async await for fetch", "Using async/await with try-catch", "Using async await pattern")
@@ -33,7 +32,7 @@ def tried(*approaches: str) -> list[Footprint]:
 
 def judge(*approaches: str) -> Signal | None:
     *earlier, current = tried(*approaches)
-    return circular(current, earlier)
+    return repeated_approach(current, earlier)
 
 
 # --- the rule of Auto-Claude, as ruled ----------------------------------------------------------------
@@ -93,24 +92,24 @@ def test_only_the_last_three_failed_attempts_count() -> None:
     assert judge(other, same, other, same, same) is not None
     *earlier, current = tried(same, same, same)
     succeeded = [Footprint(attempt=one.attempt, approach=one.approach, failed=False) for one in earlier]
-    assert circular(current, succeeded) is None
+    assert repeated_approach(current, succeeded) is None
 
 
 def test_an_attempt_that_is_already_recorded_does_not_match_itself() -> None:
     recorded = tried("Cache totals in redis", "Cache totals in redis")
-    assert circular(recorded[-1], recorded) is None
+    assert repeated_approach(recorded[-1], recorded) is None
 
 
 def test_one_shared_word_is_no_likeness() -> None:
     assert jaccard("cache totals", "cache") == 0.5
-    assert similar("cache totals", "cache") == 0.0
-    assert similar("cache totals", "cache the totals") == 1.0
+    assert approach_similarity("cache totals", "cache") == 0.0
+    assert approach_similarity("cache totals", "cache the totals") == 1.0
 
 
 @pytest.mark.parametrize("text", ["Session ended without progress", "No fix attempted.", "n/a", "with the"])
 def test_a_placeholder_is_no_approach(text: str) -> None:
     assert judge(text, text, text) is None
-    assert similar(text, text) == 0.0
+    assert approach_similarity(text, text) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -123,8 +122,8 @@ def test_a_placeholder_is_no_approach(text: str) -> None:
 )
 def test_without_an_approach_the_work_and_the_failure_are_compared(same: dict[str, object]) -> None:
     first, second, third = (Footprint(attempt=number, **same) for number in (1, 2, 3))  # type: ignore[arg-type]  # a table
-    assert circular(third, [first, second]) is not None
-    assert circular(second, [first]) is None
+    assert repeated_approach(third, [first, second]) is not None
+    assert repeated_approach(second, [first]) is None
 
 
 # --- sharing words is not repeating ----------------------------------------------------------------
@@ -155,13 +154,13 @@ FRESH = [
 @pytest.mark.parametrize("approaches", REPEATED)
 def test_the_same_idea_with_other_numbers_or_options_is_a_loop(approaches: tuple[str, ...]) -> None:
     *earlier, current = tried(*approaches)
-    assert looping(current, earlier) is not None
+    assert strongest_signal(current, earlier) is not None
 
 
 @pytest.mark.parametrize("approaches", FRESH)
 def test_a_new_idea_in_the_same_words_is_no_loop(approaches: tuple[str, ...]) -> None:
     *earlier, current = tried(*approaches)
-    assert looping(current, earlier) is None
+    assert strongest_signal(current, earlier) is None
 
 
 def test_the_ruled_signal_stays_where_something_is_new_but_is_weak() -> None:
@@ -212,7 +211,7 @@ def worked(*trees: str, start: str = "t0") -> list[Footprint]:
 def test_trees_show_loops(trees: tuple[str, ...], sort: str, strength: int, sentence: str) -> None:
     *earlier, current = worked(*trees)
     found = signals(current, earlier)[0]
-    assert (found.sort, found.strength, found.sentence) == (sort, strength, sentence)
+    assert (found.type, found.strength, found.sentence) == (sort, strength, sentence)
 
 
 def test_progress_from_tree_to_tree_shows_nothing() -> None:
@@ -223,7 +222,7 @@ def test_progress_from_tree_to_tree_shows_nothing() -> None:
 def test_the_same_work_from_a_fresh_start_is_found() -> None:
     first, second = Footprint(attempt=1, start="t0", tree="a"), Footprint(attempt=2, start="t0", tree="a")
     (found,) = signals(second, [first])
-    assert (found.sort, found.strength) == ("same_tree", Strength.CERTAIN)
+    assert (found.type, found.strength) == ("same_tree", Strength.CERTAIN)
 
 
 BEFORE = "def total(price, count):\n    return price\n"
@@ -255,7 +254,7 @@ def test_the_same_changes_again_are_found_and_so_are_their_reverse_and_the_way_b
     (same,) = signals(Footprint(attempt=2, tree="b", changes=frozenset(there)), [first])
     (undone,) = signals(Footprint(attempt=2, tree="b", changes=frozenset(back)), [first])
     (returned,) = signals(Footprint(attempt=3, tree="c", changes=frozenset(there)), [first, second])
-    assert (same.sort, undone.sort, returned.sort) == ("same_diff", "reverted", "reverted")
+    assert (same.type, undone.type, returned.type) == ("same_diff", "reverted", "reverted")
     assert returned.sentence == "Attempt 3 went back, past attempt 2, to the changes of attempt 1."
 
 
@@ -264,7 +263,7 @@ def test_the_same_failure_three_times_in_a_row_is_a_signal() -> None:
         *earlier, current = [
             Footprint(attempt=n, approach=f"idea {'abcdefg'[n]}", signature=text) for n, text in enumerate(signatures)
         ]
-        return [signal.sort for signal in signals(current, earlier)]
+        return [signal.type for signal in signals(current, earlier)]
 
     assert failed("x", "x", "x") == ["same_failure"]
     assert failed("x", "x") == []
@@ -291,14 +290,14 @@ def counted(*numbers: int | None, signature: str = "") -> list[Footprint]:
 )
 def test_attempts_that_do_not_converge_are_found(numbers: tuple[int | None, ...], expected: list[str]) -> None:
     *earlier, current = counted(*numbers)
-    assert [signal.sort for signal in signals(current, earlier)] == expected
+    assert [signal.type for signal in signals(current, earlier)] == expected
 
 
 def test_not_converging_is_strong_only_when_failures_come_back() -> None:
     *earlier, current = counted(4, 4, 4, 4)
-    assert looping(current, earlier) is None
+    assert strongest_signal(current, earlier) is None
     *earlier, current = counted(4, 4, 4, 4, signature="same")
-    assert looping(current, earlier) is not None
+    assert strongest_signal(current, earlier) is not None
 
 
 def test_fewer_failing_tests_than_ever_are_progress_whatever_the_words_say() -> None:
@@ -309,21 +308,21 @@ def test_fewer_failing_tests_than_ever_are_progress_whatever_the_words_say() -> 
         ]
 
     *earlier, current = tries(9, 7, 4)
-    assert converging(current, earlier)
+    assert has_fewer_failures(current, earlier)
     assert signals(current, earlier) == ()
     *earlier, current = tries(9, 4, 7, 4)
-    assert not converging(current, earlier)
-    assert looping(current, earlier) is not None
+    assert not has_fewer_failures(current, earlier)
+    assert strongest_signal(current, earlier) is not None
 
 
 def test_an_identical_tree_is_a_loop_even_when_a_flaky_test_passes() -> None:
     first = Footprint(attempt=1, start="t0", tree="a", failing=3)
-    assert looping(Footprint(attempt=2, start="t0", tree="a", failing=2), [first]) is not None
+    assert strongest_signal(Footprint(attempt=2, start="t0", tree="a", failing=2), [first]) is not None
 
 
 def test_the_strongest_signal_is_the_reason() -> None:
     past = [Footprint(attempt=n, start="t0", tree=tree, signature="same") for n, tree in enumerate("ab", start=1)]
-    found = looping(Footprint(attempt=3, start="b", tree="a", signature="same"), past)
+    found = strongest_signal(Footprint(attempt=3, start="b", tree="a", signature="same"), past)
     assert found is not None
     assert found.strength is Strength.CERTAIN
 
@@ -352,8 +351,8 @@ def test_any_history_can_be_judged(current: Footprint, earlier: list[Footprint])
 @given(st.text(), st.text())
 @settings(deadline=None)
 def test_likeness_is_symmetric_and_bounded(a: str, b: str) -> None:
-    assert similar(a, b) == similar(b, a)
-    assert 0 <= similar(a, b) <= jaccard(a, b) <= 1
+    assert approach_similarity(a, b) == approach_similarity(b, a)
+    assert 0 <= approach_similarity(a, b) <= jaccard(a, b) <= 1
     turned = {mark.translate({43: "-", 45: "+"}) for mark in patch_marks([("x", b, a)])}
     assert set(patch_marks([("x", a, b)])) == turned
 

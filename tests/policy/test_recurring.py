@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.policy.loops import Issue, key, recurring
+from unstuck.policy.loops import Issue, issue_key, recurring_issues
 
 
 @pytest.mark.parametrize(
@@ -18,45 +18,45 @@ from unstuck.policy.loops import Issue, key, recurring
     ],
 )
 def test_the_key_leaves_announcements_out(title: str, expected: str) -> None:
-    assert key(Issue(title=title)) == expected
+    assert issue_key(Issue(title=title)) == expected
 
 
 def test_the_key_names_file_and_line() -> None:
-    assert key(Issue(title="No check", file="Cart.py", line=7)) == "no check|cart.py|7"
+    assert issue_key(Issue(title="No check", file="Cart.py", line=7)) == "no check|cart.py|7"
 
 
 def test_two_empty_issues_are_alike() -> None:
-    assert recurring([Issue()], [[Issue()], [Issue()]]) == ((Issue(), 3),)
+    assert recurring_issues([Issue()], [[Issue()], [Issue()]]) == ((Issue(), 3),)
 
 
 def test_an_issue_recurs_from_the_third_round_on() -> None:
     here = [Issue(title="Total is not rounded", file="cart.py", line=10)]
     moved = [Issue(title="Bug: total is not rounded", file="cart.py", line=14)]
-    assert recurring([], [here]) == ()
-    assert recurring(here, [here]) == ()
-    assert [rounds for _, rounds in recurring(here, [moved, here])] == [3]
-    assert [rounds for _, rounds in recurring(here, [moved, here, moved])] == [4]
+    assert recurring_issues([], [here]) == ()
+    assert recurring_issues(here, [here]) == ()
+    assert [rounds for _, rounds in recurring_issues(here, [moved, here])] == [3]
+    assert [rounds for _, rounds in recurring_issues(here, [moved, here, moved])] == [4]
 
 
 def test_each_recurring_issue_is_named() -> None:
     both = [Issue(title="Error A", file="a.py"), Issue(title="Error B", file="b.py")]
-    assert [issue for issue, _ in recurring(both, [both, both])] == both
+    assert [issue for issue, _ in recurring_issues(both, [both, both])] == both
 
 
 def test_other_issues_do_not_count() -> None:
     other = [Issue(title="The till is never closed", file="till.py")]
-    assert recurring([Issue(title="Total is not rounded", file="cart.py")], [other, other]) == ()
+    assert recurring_issues([Issue(title="Total is not rounded", file="cart.py")], [other, other]) == ()
 
 
 def test_two_similar_remarks_in_one_round_count_once() -> None:
     issue = Issue(title="Total is not rounded", file="cart.py")
-    assert recurring([issue], [[issue, issue]]) == ()
+    assert recurring_issues([issue], [[issue, issue]]) == ()
 
 
 def test_long_titles_are_compared_in_linear_time() -> None:
     def compared(text: str) -> None:
         issue = Issue(title=text, file=text)
-        assert recurring([issue], [[Issue(title=text[::-1])], [issue], [issue]])
+        assert recurring_issues([issue], [[Issue(title=text[::-1])], [issue], [issue]])
 
     assert faster_than_linear(["ab" * 100_000], compared) == []
 
@@ -67,6 +67,6 @@ ISSUES = st.builds(Issue, title=st.text(max_size=20), file=st.text(max_size=10),
 @given(st.lists(ISSUES, max_size=4), st.lists(st.lists(ISSUES, max_size=3), max_size=4))
 @settings(deadline=None)
 def test_a_recurring_issue_is_one_of_the_current_ones(current: list[Issue], earlier: list[list[Issue]]) -> None:
-    for issue, rounds in recurring(current, earlier):
+    for issue, rounds in recurring_issues(current, earlier):
         assert issue in current
         assert 3 <= rounds <= len(earlier) + 1

@@ -13,7 +13,7 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
-from unstuck.policy.loops import pivot
+from unstuck.policy.approaches import words_to_avoid
 from unstuck.policy.plan_changes import read_request
 from unstuck.report.briefs import brief
 
@@ -108,7 +108,7 @@ def test_a_sentence_whose_blank_is_unknown_is_left_out() -> None:
 
 
 def test_words_of_several_failed_approaches_are_to_be_avoided() -> None:
-    assert set(pivot(["Patch the regular expression", "Extend the regular expression", "Rewrite it"])) == {
+    assert set(words_to_avoid(["Patch the regular expression", "Extend the regular expression", "Rewrite it"])) == {
         "regular",
         "expression",
     }

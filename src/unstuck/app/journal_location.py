@@ -126,7 +126,7 @@ def with_dispatcher(
     from unstuck.fleet.postgres_journal import PostgresJournal  # noqa: PLC0415  # as above
     from unstuck.fleet.remote import Remote, Shelf  # noqa: PLC0415  # as above
     from unstuck.git.workspace import GitWorkspace  # noqa: PLC0415  # a run has loaded them; most commands only look
-    from unstuck.policy.schedule import settled  # noqa: PLC0415  # as above
+    from unstuck.policy.schedule import all_settled  # noqa: PLC0415  # as above
 
     services = supervisor.services
     checks, recorder = services.checks, services.recorder
@@ -164,7 +164,7 @@ def with_dispatcher(
                 remedies=None,  # what they would mend is not this machine
             ),
         )
-        over = settled(recorder.state)
+        over = all_settled(recorder.state)
     finally:
         office.close(over=over)
 

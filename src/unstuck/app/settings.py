@@ -171,14 +171,14 @@ def resolved(options: "Options", config: Config, asked: "Settings") -> "Options"
 
 def policy_of(options: "Options", config: Config, asked: "Settings") -> "Policy":
     """Return the run's profile with what the user said about it, and the plan's own state file."""
-    from unstuck.policy.profiles import limited, profile
+    from unstuck.policy.profiles import profile, with_limits
 
     policy = profile(options.profile, config.profiles)
     limits = replace(policy.limits, **asked.limits)
     if options.max_attempts:
         limits = replace(limits, attempts=options.max_attempts)
     return replace(
-        limited(policy, limits),
+        with_limits(policy, limits),
         on_stuck=options.on_stuck or policy.on_stuck,
         land_unverified=config.verify.unverified == "land",
         quota=options.quota,

@@ -16,9 +16,9 @@ from unstuck.compat.autobuild import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
 from unstuck.model.text import iso
-from unstuck.policy.history import retell, stopping_point
+from unstuck.policy.decision_replay import first_questions, replay_decisions
 from unstuck.policy.profiles import Policy, rungs_of
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.event_lines import action_text
 from unstuck.report.questions import causes, escalation
 from unstuck.report.run_page import page_of
@@ -200,7 +200,9 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     profiles = _profiles(profile_name)
     ours = view.state.started.options.profile if view.state.started else ""
     names = [profile_name] if profile_name else [name for name in profiles if name != ours]
-    others = {name: [one for one in retell(view.entries, profiles[name]) if one.task == task] for name in names}
+    others = {
+        name: [one for one in replay_decisions(view.entries, profiles[name]) if one.task == task] for name in names
+    }
     state = view.state.tasks[task]
     status = next(row.status for row in view.summary.rows if row.id == task)
     say(f"Task {task}: {state.task.title} ({WORDS[status]}); decided by profile {ours}")
@@ -215,7 +217,7 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
         say(f"  decided:  {action_text(one.action)}")
         say(f"  because:  {one.reason} [{one.rung}]")
         for name, its in others.items():
-            if not its[place].same:
+            if not its[place].is_same:
                 say(f"  {name} would {action_text(its[place].other_action)} [{its[place].other_rung}]")
 
 
@@ -228,13 +230,13 @@ def replay(run_id: str | None, *, profile_name: str) -> None:
 
     profiles = _profiles(profile_name)
     view = look(Path.cwd(), run_id)
-    told = retell(view.entries, profiles[profile_name])
-    different = [one for one in told if not one.same]
+    told = replay_decisions(view.entries, profiles[profile_name])
+    different = [one for one in told if not one.is_same]
     say(f"Run {view.run} under {profile_name}: {len(told)} decisions, {len(different)} of them different.")
     for one in different:
         other = f"{action_text(one.other_action)} [{one.other_rung}]"
         say(f"  {one.task} attempt {one.attempt}: {action_text(one.action)} → would {other}")
-    for task, one in stopping_point(told).items():
+    for task, one in first_questions(told).items():
         landed = " It landed after all." if view.state.tasks[task].status == "complete" else ""
         say(f"Task {task} would have waited for a person after attempt {one.attempt}.{landed}")
 
@@ -293,7 +295,7 @@ def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bo
     if not stuck:
         say("Nothing waits for a person.")
         return
-    waiting = blocked(view.state)
+    waiting = blocked_tasks(view.state)
     for cause in causes(stuck.values()):
         if task is not None and task not in cause.tasks:
             continue

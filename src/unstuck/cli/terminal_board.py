@@ -29,7 +29,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.summaries import WORDS
 
 LAST_EVENTS = 3
@@ -180,7 +180,7 @@ def _chosen(state: RunState, tasks: dict[str, TaskState], room: int) -> list[Tas
     """Choose what fits: first what runs and what is stuck, then what comes next, and the last that landed."""
     if len(tasks) <= room:
         return list(tasks.values())
-    hidden = blocked(state)
+    hidden = blocked_tasks(state)
     active = [task for task in tasks.values() if task.status in ACTIVE]
     stuck = [task for task in tasks.values() if task.status == "stuck"]
     ready = [

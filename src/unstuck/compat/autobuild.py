@@ -19,7 +19,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.plan import Plan, Task, named, parts
 from unstuck.model.text import iso, one_line
 from unstuck.model.verdict import CheckKind, Verdict
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.verdict_formats import check_object
 
 FOLDER = ".autobuild"
@@ -136,7 +136,7 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
     """Return a task's state file. `waiting` is what `blocked` returns, for those who ask for many files."""
     task = state.tasks[name]
     known = {name, *task.task.joins}
-    causes = (blocked(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
+    causes = (blocked_tasks(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
     last = task.tries[-1] if task.tries else None
     return {
         "phase_id": name,

@@ -18,7 +18,7 @@ from unstuck.model.plan import Insertion
 from unstuck.model.text import iso, one_line
 from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.profiles import Limits
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.process.atomic_files import DiskFiles, write_atomically
 
 Told = Callable[[str], None]
@@ -79,7 +79,7 @@ class Projections:
             return
         ticks, changed = changed, tuple(dict.fromkeys((*changed, *gone)))  # somebody may remove our folder at any time
         show_store(self.home, self.store)
-        waiting = blocked(state)
+        waiting = blocked_tasks(state)
         for name in changed:
             task = state.tasks[name]
             if name not in waiting and (task.last_seq or task.status != "pending" or self._phase(name).exists()):

@@ -18,7 +18,7 @@ from unstuck.model.event import Settings
 from unstuck.model.failure import Kind
 from unstuck.model.text import one_line
 from unstuck.plans.plan_file import PlanFile
-from unstuck.policy.history import commit_of, said
+from unstuck.policy.history import landed_commit, reported_error
 from unstuck.policy.plan_changes import FINAL, PASSED, PlanRequest, history_line, read_request, safe_line
 from unstuck.policy.profiles import Limits
 from unstuck.process.atomic_files import change_file
@@ -281,7 +281,7 @@ def final_of(state: RunState, name: str) -> str:
 
 
 def _completed(task: TaskState, state: RunState) -> str:
-    commit = commit_of(state, task.task.id)
+    commit = landed_commit(state, task.task.id)
     tail = f" - {commit[:HASH_CHARS]}" if commit else ""
     return f"- [x] {task.task.id} {safe_line(task.task.title, TITLE_CHARS)}{tail}"
 
@@ -290,7 +290,7 @@ def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
     """Yield how each attempt failed, and when it began."""
     for attempt in task.attempts:
         if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
-            told = safe_line(said(attempt, task.task.id)[0], LEARNING_CHARS)
+            told = safe_line(reported_error(attempt, task.task.id)[0], LEARNING_CHARS)
             yield (
                 attempt.started,
                 f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",

@@ -12,7 +12,7 @@ from unstuck.model.failure import Failure, Kind
 from unstuck.model.orders import SessionDone, SessionOrder
 from unstuck.model.outcome import Outcome
 from unstuck.model.text import one_line
-from unstuck.policy.schedule import held
+from unstuck.policy.schedule import blocking_breaker
 
 MAX_SECONDS = 15.0
 """A model that was asked anything takes longer to answer than this."""
@@ -71,7 +71,7 @@ def judge_empty_session(run: TaskRun, order: SessionOrder, done: SessionDone) ->
 def _report_still_holds(run: TaskRun, reporter: str, agent: str) -> bool:
     """Return whether another task's report about the agent still stands: it is being handled, or a person was asked."""
     is_being_handled = run.state.tasks[reporter].stage is not Stage.REST
-    return is_being_handled or held(run.state, run.task_id, agent, run.now()) is not None
+    return is_being_handled or blocking_breaker(run.state, run.task_id, agent, run.now()) is not None
 
 
 def _probe(run: TaskRun, order: SessionOrder, done: SessionDone) -> Failure | None:

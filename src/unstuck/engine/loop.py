@@ -20,10 +20,10 @@ from unstuck.journal.task_state import TaskState
 from unstuck.model.action import Accept, Amend, Fix
 from unstuck.model.errors import Interrupted
 from unstuck.model.event import Acted, Classified, Decided, LineEvent, SessionEnded
-from unstuck.policy.decision import asks_for_it, decide
-from unstuck.policy.history import done_by_others, history
-from unstuck.policy.profiles import FUTILE
-from unstuck.policy.schedule import waits, waits_for_siblings
+from unstuck.policy.decision import decide, requires_missing
+from unstuck.policy.history import history, replacements_did_work
+from unstuck.policy.profiles import RETRY_CANNOT_HELP
+from unstuck.policy.schedule import is_waiting, waits_for_siblings
 from unstuck.verify.checks import SetupFailed, diagnosed, on_base
 
 
@@ -36,7 +36,7 @@ def advance(run: TaskRun) -> None:
                 return
             if task.stage is Stage.OPEN and waits_for_siblings(run.state, run.task_id):
                 return
-            if waits(task, run.now()):
+            if is_waiting(task, run.now()):
                 return  # the schedule starts the task again at its time, and others may use the slot meanwhile
             if task.stage not in KEEPS_LOCK:
                 lock.release(run.task_id)
@@ -103,7 +103,7 @@ def classify_failure(run: TaskRun, task: TaskState) -> LineEvent:
 def is_repaired(run: TaskRun, task: TaskState) -> bool:
     """Return whether a fix task landed all the work: the checks pass and nothing is left to change."""
     verdict = task.current.verdict
-    if verdict is None or verdict.status != "pass" or not done_by_others(run.state, run.task_id):
+    if verdict is None or verdict.status != "pass" or not replacements_did_work(run.state, run.task_id):
         return False
     return not run.workspace.changed_paths(task.current.base, verdict.tree)
 
@@ -120,7 +120,7 @@ def choose(run: TaskRun, task: TaskState) -> LineEvent:
         run.now(),
         extensible=run.services.plan_file.extensible,
         healthy_base=needs_green_base and _is_base_green(run, task),
-        own_doing=_asked_for_by_own_change(run, task),
+        caused_by_work=_asked_for_by_own_change(run, task),
         wants_approval=_needs_approval(run, task),
         gates=[run.services.redactor.text(gate.command) for gate in run.services.checks.gates],
     )
@@ -143,10 +143,10 @@ def _is_base_green(run: TaskRun, task: TaskState) -> bool:
 def _asked_for_by_own_change(run: TaskRun, task: TaskState) -> bool:
     """Return whether the attempt's own change asks for what is missing."""
     failure, verdict = task.current.failure, task.current.verdict
-    if failure is None or verdict is None or failure.kind not in FUTILE:
+    if failure is None or verdict is None or failure.kind not in RETRY_CANNOT_HELP:
         return False
     changes = run.workspace.changes(verdict.base, verdict.tree)
-    return asks_for_it(failure, [(change.old, change.new) for change in changes])
+    return requires_missing(failure, [(change.old, change.new) for change in changes])
 
 
 def _needs_approval(run: TaskRun, task: TaskState) -> bool:

@@ -18,7 +18,7 @@ from unstuck.model.errors import UnstuckError
 from unstuck.model.event import RunEnded
 from unstuck.model.plan import cleans_up
 from unstuck.model.text import one_line
-from unstuck.policy.schedule import due, parked, settled, startable
+from unstuck.policy.schedule import all_settled, seconds_until_next, startable, waits_for_next_run
 from unstuck.verify.examining import load_ahead
 
 TICK_SECONDS = 0.25
@@ -103,7 +103,7 @@ class Pool:
     def _wait_for_due_task(self) -> bool:
         """Wait until a waiting task may go on. Return False if no task does, or the run was asked to stop."""
         clock = self.services.clock
-        seconds_left = due(self.services.recorder.state, clock.now())
+        seconds_left = seconds_until_next(self.services.recorder.state, clock.now())
         if seconds_left is None or self.stop.deadline() is not None:
             return False
         clock.wait(min(seconds_left, IDLE_SECONDS))
@@ -191,17 +191,20 @@ class Pool:
     def _ending(self) -> RunEnded:
         """Return how the run ended and why."""
         state, stop = self.services.recorder.state, self.stop
-        if settled(state) and stop.exit_code not in (ALL_DONE, LIMIT):  # the user who stops a run wants no merge now
+        if all_settled(state) and stop.exit_code not in (
+            ALL_DONE,
+            LIMIT,
+        ):  # the user who stops a run wants no merge now
             reason = f"{stop.reason} Every task landed; `unstuck resume` brings the work home."
             return RunEnded(exit_code=stop.exit_code, reason=reason)
-        if settled(state):
+        if all_settled(state):
             return RunEnded(exit_code=ALL_DONE, reason="Every task landed or was settled by a person.")
         if stop.deadline() is not None:
             return RunEnded(exit_code=stop.exit_code, reason=stop.reason)
         if state.halted:
             return RunEnded(exit_code=STUCK, reason=f"The run is halted: {one_line(state.halted, 300)}")
         now = self.services.clock.now()
-        if waiting := [task for task in state.tasks.values() if parked(state, task, now)]:
+        if waiting := [task for task in state.tasks.values() if waits_for_next_run(state, task, now)]:
             until = datetime.fromtimestamp(min(task.wait_until or now for task in waiting), UTC)
             names = ", ".join(task.task.id for task in waiting)
             reason = f"Waiting for a provider's limit until {until:%Y-%m-%d %H:%M} UTC: {names}. Then: unstuck resume"

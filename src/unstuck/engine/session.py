@@ -14,10 +14,10 @@ from unstuck.model.failure import Kind
 from unstuck.model.landing import Landing
 from unstuck.model.orders import SessionOrder
 from unstuck.model.plan import END_TO_END
-from unstuck.policy.history import seen_failures
-from unstuck.policy.schedule import held, next_agent
+from unstuck.policy.history import continued_session, recent_failures
+from unstuck.policy.schedule import blocking_breaker, next_agent
 from unstuck.remedies.learning import pattern
-from unstuck.report.briefs import brief, continued, go_on
+from unstuck.report.briefs import brief, go_on
 
 POLL_SECONDS = 1.0
 
@@ -97,7 +97,7 @@ def session_order(run: TaskRun, task: TaskState, session: int) -> SessionOrder:
         slot=run.slot,
         base=attempt.base,
         tree=_start_tree(task),
-        resume=continued(task),
+        resume=continued_session(task),
         limits=TimeLimits(
             first_output=limits.first_output or None,
             silence=limits.silence or None,
@@ -121,7 +121,7 @@ def _wall_clock(run: TaskRun) -> float:
 
 def _wait_for_agent(run: TaskRun, agent: str) -> None:
     """Wait while another task waits for the same agent's fault to end: that task tries first."""
-    while (breaker := held(run.state, run.task_id, agent, run.now())) is not None:
+    while (breaker := blocking_breaker(run.state, run.task_id, agent, run.now())) is not None:
         if run.stop.deadline() is not None or breaker.needs_person:
             raise Interrupted
         cause = f"task {breaker.task}" if breaker.task else agent
@@ -152,7 +152,7 @@ def _advice(run: TaskRun, task: TaskState) -> tuple[str, ...]:
     failure = next((attempt.failure for attempt in reversed(task.attempts) if attempt.failure is not None), None)
     if failure is None:
         return ()
-    shared = pattern(seen_failures(run.state), run.now())
+    shared = pattern(recent_failures(run.state), run.now())
     shared_advice = (f"{shared.advice} ({shared.because})",) if shared else ()
     if failure.kind in (Kind.HANG, Kind.TIMEOUT, Kind.KILLED):  # the session failed, so no check is to blame
         return shared_advice

@@ -260,15 +260,15 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
         for number, one in enumerate(memory.failures, 1)
     ]
     told = ("same_failure", "not_converging")
-    strong = [one for one in signals(prints[-1], prints[:-1]) if one.strength >= Strength.STRONG and one.sort in told]
+    strong = [one for one in signals(prints[-1], prints[:-1]) if one.strength >= Strength.STRONG and one.type in told]
     if not strong:
         return None
     signal = strong[0]
     tried = dict.fromkeys(one.what for one in memory.failures[-len(signal.attempts) - 1 :])
     listed = "; ".join(f"`{what}`" for what in tried)
-    how = "in exactly the same way" if signal.sort == "same_failure" else "with no fewer failing tests"
+    how = "in exactly the same way" if signal.type == "same_failure" else "with no fewer failing tests"
     words = f"It failed {how} {len(signal.attempts) + 1} times in a row. Tried: {listed}. What you change between them does not touch the cause."
-    return f"{signal.sort} {prints[-1].signature}", words
+    return f"{signal.type} {prints[-1].signature}", words
 
 
 def undone(memory: Memory, path: str) -> tuple[str, str] | None:
@@ -279,7 +279,7 @@ def undone(memory: Memory, path: str) -> tuple[str, str] | None:
     from unstuck.policy.loops import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
 
     prints = [Footprint(attempt=number, start=start, tree=tree) for number, (start, tree) in enumerate(states, 1)]
-    found = [one for one in signals(prints[-1], prints[:-1]) if one.sort in ("reverted", "same_tree")]
+    found = [one for one in signals(prints[-1], prints[:-1]) if one.type in ("reverted", "same_tree")]
     if not found:
         return None
     words = (

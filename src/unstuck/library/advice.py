@@ -23,7 +23,7 @@ from unstuck.model.action import (
 )
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
-from unstuck.policy.history import circling
+from unstuck.policy.history import loop_signal
 from unstuck.policy.plan_changes import fix_block
 from unstuck.report.briefs import hints
 
@@ -104,7 +104,7 @@ def advice(task: TaskState, found: Diagnosis | None, texts: Mapping[str, str], n
     """Say what was decided after the task's last attempt."""
     attempt, decision = task.current, task.current.decision
     assert decision is not None
-    circular = circling(task)
+    circular = loop_signal(task)
     failure = attempt.failure
     kind = Kind.CIRCULAR_FIX if circular else failure.kind if failure else None
     action = decision.action

@@ -44,7 +44,7 @@ from unstuck.model.text import one_line, shown
 from unstuck.model.verdict import Verdict
 from unstuck.policy.decision import decide
 from unstuck.policy.history import footprint, history
-from unstuck.policy.loops import Footprint, circular
+from unstuck.policy.loops import Footprint, repeated_approach
 from unstuck.policy.plan_changes import exceeded_fix_limit, fix_block
 from unstuck.policy.profiles import profile as named_profile
 from unstuck.redaction.redactor import redactor
@@ -343,5 +343,7 @@ def _last_tree(task: TaskState) -> str | None:
 def _circular(task: TaskState, approach: str) -> str:
     """Compare an approach with those that failed."""
     failed = [footprint(one) for one in task.tries if one.failure is not None and one.failure.charged]
-    signal = circular(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed) if approach else None
+    signal = (
+        repeated_approach(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed) if approach else None
+    )
     return signal.sentence if signal is not None else ""

@@ -1,4 +1,7 @@
-"""Choose the next action. Pure: same failure, history, policy and experience, same decision."""
+"""Choose the next action for a task.
+
+The same failure, history, policy and experience always give the same decision.
+"""
 
 import re
 from collections import Counter
@@ -25,47 +28,47 @@ from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import THE_END_OF
 from unstuck.policy.experience import Experience
 from unstuck.policy.plan_changes import exceeded_fix_limit
-from unstuck.policy.profiles import FUTILE, PASSING, Ladder, Policy, Rung
+from unstuck.policy.profiles import RETRY_CANNOT_HELP, TRANSIENT_FAULTS, Ladder, Policy, Rung
 
-LAND_ANYWAY = 'not verified: the configuration says `unverified = "land"`'
+LAND_UNVERIFIED = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()
 CHECK_AGAIN = "check_again"
-"""The name of the ladder on which a check is run again."""
+"""The ladder on which a check is run again without an agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What a decision may know about the task's past in this epoch, and about now."""
+    """The past of a task in this epoch and its present situation, as the input of a decision."""
 
-    attempts: int = 0  # finished attempts that were charged to the agent, the one that just failed included
-    executions: int = 0  # all finished attempts, whoever was to blame
+    attempts: int = 0  # finished attempts that were charged to the agent, with the one that just failed
+    executions: int = 0  # all finished attempts, whatever their cause
     sessions: int = 1  # sessions of the current attempt
     climbed: tuple[str, ...] = ()
     """Rungs taken so far, oldest first, e.g. ``("test_failed[0]",)``."""
     rollbacks: int = 0
     seconds: float = 0.0  # time that agents have worked on the task
-    cost_usd: float | None = None  # what the task has cost so far, if the agents say
+    cost_usd: float | None = None  # the reported cost of the task
     agent: str = ""
     agents: tuple[str, ...] = ()  # the agents that this run may use, in the user's order
-    tries: Mapping[str, int] = field(default_factory=dict)  # how many attempts each agent has had at this task
-    resting: frozenset[str] = frozenset()  # agents that are out of order for now
-    green_base: bool = True  # our checks were green at the commit that a rollback would go to
-    looping: str = ""  # a sentence, if the attempts go round in circles
+    tries: Mapping[str, int] = field(default_factory=dict)  # the number of attempts of each agent at this task
+    resting: frozenset[str] = frozenset()  # agents that cannot be used for now
+    green_base: bool = True  # the checks passed at the commit that a rollback would go to
+    loop: str = ""  # a sentence, if the attempts repeat each other
     systemic: tuple[str, ...] = ()
-    """Tasks that failed in the very same way not long ago, this one included, where they are many."""
-    lineage: Lineage | None = None  # its fix tasks and those it repairs; None where the plan cannot take new tasks
+    """The tasks that failed in the same way recently, with this one, if they are many."""
+    lineage: Lineage | None = None  # its fix tasks and those it repairs; None if the plan cannot take new tasks
     error: str = ""
-    attempted_fix: str = ""  # what the agent says went wrong, or what we saw; and what it tried against that
+    attempted_fix: str = ""  # the agent's report, or the summary of the failure
     index: int = 0  # the task's place in the plan, counted from 0
-    accepted: str = ""  # a person's reason to take the work as it is
-    met_by_check: bool = False  # it was a check that failed, and not the agent's session
-    denied: bool = False  # the agent stopped because it was not allowed what it wanted to do
-    own_doing: bool = False  # the work itself asks for what is missing: the agent can do without it
+    accepted: str = ""  # a person's reason for accepting the work
+    met_by_check: bool = False  # a check failed, and not the agent's session
+    denied: bool = False  # the agent stopped because it lacked a permission
+    caused_by_work: bool = False  # the work itself requires the missing thing: the agent can do without it
     task: str = ""
     wants_approval: bool = False  # a person wants to approve what lands
     part_of: str = ""
-    """The task that asked for this one and whose checks will look at its work, where nothing else does."""
-    everywhere: bool = False  # every other task that is open would meet the same
+    """The task that requested this one and whose checks will cover its work, if nothing else does."""
+    affects_all: bool = False  # every other open task would fail in the same way
     now: float = 0.0
     jitter: float = 0.0  # between 0 and 1, so that many waiting tasks do not all wake at once
 
@@ -73,7 +76,7 @@ class History:
 def decide(
     failure: Failure | None, history: History, policy: Policy, experience: Experience = NO_EXPERIENCE
 ) -> Decision:
-    """Accept what passed; else climb the failure's ladder to the first open rung; else ask a person."""
+    """Return the decision: accept work that passed, else the first open rung, else ask a person."""
     if failure is None:
         because = history.accepted
         return _land(because, because or "All checks pass.", "accepted" if because else "pass", history)
@@ -81,24 +84,24 @@ def decide(
         because = f"part of {history.part_of}, whose Verify is run when all parts have landed"
         return _land(because, f"It is {because}.", "part", history)
     if failure.kind is Kind.UNVERIFIED and policy.land_unverified:
-        return _land(LAND_ANYWAY, LAND_ANYWAY, "unverified", history)
-    reason = history.looping or failure.summary
+        return _land(LAND_UNVERIFIED, LAND_UNVERIFIED, "unverified", history)
+    reason = history.loop or failure.summary
     name, ladder = _ladder(failure, history, policy)
     if history.systemic and policy.charges == "blame":
         question = f"{len(history.systemic)} tasks fail in the same way, so it is one problem: {failure.summary}"
         return Decision(
             action=Halt(question=question), reason=f"The same in {', '.join(history.systemic)}.", rung="systemic"
         )
-    spent = _spent(failure, history, policy)
-    if spent:
-        return _ask(spent, "limit", policy)
+    limit_text = _reached_limit(failure, history, policy)
+    if limit_text:
+        return _ask(limit_text, "limit", policy)
     rung, action, limit = _first_open_rung(name, ladder, failure, history, policy, experience)
     if action is not None:
         return Decision(action=action, reason=reason, rung=rung)
     if limit:
         return _ask(f"{limit}\nLast: {failure.summary}", rung, policy)
-    nobody_begins = failure.kind in PASSING and history.met_by_check and not history.sessions
-    if (failure.kind in FUTILE or nobody_begins) and history.everywhere and not history.own_doing:
+    nothing_starts = failure.kind in TRANSIENT_FAULTS and history.met_by_check and not history.sessions
+    if (failure.kind in RETRY_CANNOT_HELP or nothing_starts) and history.affects_all and not history.caused_by_work:
         return Decision(action=Halt(question=reason), reason=reason, rung=f"{name}[end]")
     return _ask(reason, f"{name}[end]", policy)
 
@@ -106,7 +109,7 @@ def decide(
 def _first_open_rung(
     name: str, ladder: Ladder, failure: Failure, history: History, policy: Policy, experience: Experience
 ) -> tuple[str, Action | None, str]:
-    """Return the first rung that applies with its action; or the limit of fix tasks that ends the ladder."""
+    """Return the first rung that applies with its action, or the limit of fix tasks that ends the ladder."""
     taken = Counter(history.climbed)
     waits = sum(taken[f"{name}[{place}]"] for place, rung in enumerate(ladder) if rung.move == "wait")
     for place, rung in enumerate(ladder):
@@ -117,14 +120,14 @@ def _first_open_rung(
         if taken[step] >= rung.times:
             continue
         count = waits if rung.move == "wait" else taken[step]
-        action = _action(rung, failure, history, policy, experience, count)
+        action = _rung_action(rung, failure, history, policy, experience, count)
         if action is not None:
             return step, action, ""
     return "", None, ""
 
 
 def _land(because: str, reason: str, rung: str, history: History) -> Decision:
-    """Land the work, or ask for a person's word first where that is wanted."""
+    """Return the decision to land the work, or to ask for a person's approval first."""
     if history.wants_approval and not history.accepted:
         question = f"{reason} It lands when you approve it: unstuck approve {history.task}"
         return Decision(action=Escalate(question=question), reason=question, rung=APPROVAL)
@@ -132,23 +135,23 @@ def _land(because: str, reason: str, rung: str, history: History) -> Decision:
 
 
 def _ladder(failure: Failure, history: History, policy: Policy) -> tuple[str, Ladder]:
-    """Return what may be done about it: by the profile, but for what passes by itself and what no attempt can repair."""
-    if history.looping:
+    """Return the ladder of a failure. Transient faults and those that no attempt repairs have fixed ladders."""
+    if history.loop:
         return policy.ladder_of(Kind.CIRCULAR_FIX)
-    if history.met_by_check and failure.kind in PASSING:
+    if history.met_by_check and failure.kind in TRANSIENT_FAULTS:
         return CHECK_AGAIN, (Rung("wait", policy.limits.check_waits),)
     name, ladder = policy.ladder_of(failure.kind)
     if history.denied:
-        return name, (Rung("switch", len(history.agents)),)  # it is denied again, however often it tries
-    if failure.kind in FUTILE and not history.own_doing:
+        return name, (Rung("switch", len(history.agents)),)  # the same agent would be denied again
+    if failure.kind in RETRY_CANNOT_HELP and not history.caused_by_work:
         return name, (Rung("switch", len(history.agents)),) if failure.kind in AGENT_DOWN else ()
     return name, ladder
 
 
-def _spent(failure: Failure, history: History, policy: Policy) -> str:
-    """Say which limit of the task is used up, if any."""
+def _reached_limit(failure: Failure, history: History, policy: Policy) -> str:
+    """Return the text about the task's limit that is reached, or an empty string."""
     attempts, limits = _attempts(history, policy), policy.limits
-    if failure.kind in PROVIDER_LIMITS or (history.met_by_check and failure.kind in PASSING):
+    if failure.kind in PROVIDER_LIMITS or (history.met_by_check and failure.kind in TRANSIENT_FAULTS):
         return ""
     charged = failure.charged or (policy.charges == "all" and failure.kind is not Kind.INTERRUPTED)
     if charged and attempts >= limits.attempts:
@@ -167,25 +170,25 @@ def _attempts(history: History, policy: Policy) -> int:
     return history.attempts if policy.charges == "blame" else history.executions
 
 
-def _action(
+def _rung_action(
     rung: Rung, failure: Failure, history: History, policy: Policy, experience: Experience, taken: int
 ) -> Action | None:
-    """Turn a rung into an action, or None where it does not apply."""
+    """Return the action of a rung, or None if it does not apply."""
     if rung.below is not None and _attempts(history, policy) >= rung.below:
         return None
     match rung.move:
         case "retry":
             return Retry(hint=rung.hint)
         case "continue":
-            ours = KINDS[failure.kind].blame == "supervisor"  # our own doing uses up no budget at all
-            return Continue(hint=rung.hint) if ours or history.sessions < policy.limits.sessions else None
+            is_free = KINDS[failure.kind].blame == "supervisor"  # faults of the supervisor use up no budget
+            return Continue(hint=rung.hint) if is_free or history.sessions < policy.limits.sessions else None
         case "rollback":
             allowed = history.rollbacks < policy.limits.rollbacks and (history.green_base or not policy.green_base)
             return Rollback(hint=rung.hint) if allowed else None
         case "switch":
             return _switch(rung.hint, failure, history, experience)
         case "fix":
-            if history.lineage is None:  # the plan takes no new tasks: the same one again, as often
+            if history.lineage is None:  # the plan takes no new tasks, so the same one is tried as often
                 return Retry(hint=rung.hint) if taken < policy.limits.fixes else None
             error = history.error or failure.says
             new = history.lineage.next_id
@@ -198,18 +201,19 @@ def _action(
 
 
 def _switch(hint: str, failure: Failure, history: History, experience: Experience) -> Switch | None:
-    """Choose who should have the task next, if that is not who had it; an agent that is down is no choice."""
+    """Return a switch to the best available agent, or None if that is the current one."""
     down = {*history.resting, *([history.agent] if failure.kind in AGENT_DOWN else [])}
-    other = experience.best([name for name in history.agents if name not in down], history.tries)
+    available = [name for name in history.agents if name not in down]
+    other = experience.best(available, history.tries)
     return Switch(agent=other, hint=hint) if other is not None and other != history.agent else None
 
 
 def _until(failure: Failure, history: History, policy: Policy, taken: int) -> float:
-    """Return when to go on: at the stated reset, or after a time that doubles with every wait."""
+    """Return the end of the wait: the stated reset, or a time that doubles with every wait."""
     if failure.resets_at is not None and failure.resets_at > history.now:
         return failure.resets_at + policy.limits.reset_margin * (1.0 + history.jitter)
     limits = policy.limits
-    checks = history.met_by_check and failure.kind in PASSING
+    checks = history.met_by_check and failure.kind in TRANSIENT_FAULTS
     first, longest = (
         (limits.first_check_wait, limits.longest_check_wait) if checks else (limits.first_wait, limits.longest_wait)
     )
@@ -222,14 +226,16 @@ def _ask(question: str, rung: str, policy: Policy) -> Decision:
     return Decision(action=action, reason=question, rung=rung)
 
 
-# --- whether the work itself asks for what is missing: then its agent can do without it, and is told so ------------
+# --- whether the work itself requires the missing thing: then the agent can do without it --------------------------
 
 
-def asks_for_it(failure: Failure, texts: Iterable[tuple[str | None, str | None]]) -> bool:
-    """Whether a missing thing is a file of the project, or is named in a text as it is now and not as it was before."""
+def requires_missing(failure: Failure, texts: Iterable[tuple[str | None, str | None]]) -> bool:
+    """Return whether the change itself requires the missing thing.
+
+    That is a file of the project, or a name that a changed text has now and did not have before.
+    """
     if any("/" in name and not name.startswith(("@", "/")) for name in failure.names):
         return True
     roots = {re.split(r"[./]", name.lstrip("@"))[0] for name in failure.names} - {""}
-    return any(
-        name in (new or "") and name not in (old or "") for old, new in texts if new is not None for name in roots
-    )
+    added = [(old or "", new) for old, new in texts if new is not None]
+    return any(root in new and root not in old for old, new in added for root in roots)

@@ -1,4 +1,7 @@
-"""The recovery table: a ladder of rungs for each way to fail; past the last rung a person is asked."""
+"""Read the recovery profiles: a ladder of rungs for each way to fail.
+
+Past the last rung a person is asked.
+"""
 
 import re
 import tomllib
@@ -17,23 +20,23 @@ Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
 View = Literal["kind", "type", "phase_type"]
 Charges = Literal["blame", "all"]
 Classifier = Literal["unstuck", "auto-claude", "seed-002"]
-"""Who says what a failure is: our rules, or Auto-Claude's word lists, under either of their names."""
+"""The classifier of failures: the rules of unstuck, or Auto-Claude's word lists under either of their names."""
 
 
-PASSING = frozenset({
+TRANSIENT_FAULTS = frozenset({
     Kind.NETWORK_ERROR, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
 })  # fmt: skip
-"""What a check may meet on its way: it is run again a little later, and no agent is called for it."""
+"""A check that meets one of these is run again a little later, without an agent."""
 
-FUTILE = frozenset(
+RETRY_CANNOT_HELP = frozenset(
     kind
     for kind, facts in KINDS.items()
     if not facts.retryable and facts.blame in ("environment", "provider", "plan")
-) - PASSING - PROVIDER_LIMITS - {Kind.PERMISSION_DENIED}  # fmt: skip
-"""What nobody repairs by trying again, whatever the profile; a file without its mode bit is the agent's to mend."""
+) - TRANSIENT_FAULTS - PROVIDER_LIMITS - {Kind.PERMISSION_DENIED}  # fmt: skip
+"""Faults that no attempt repairs, in any profile. A denied permission is left out: the agent can set a file's mode."""
 
-NEVER_ENDING = 10_000
-"""What a rung without a count allows; its `below` bounds it, or a limit does."""
+UNLIMITED_TIMES = 10_000
+"""The count of a rung that only its `below` or a limit bounds."""
 
 RUNG = re.compile(r"(?P<move>[a-z]+)(?:\*(?P<times>\d+))?(?:<(?P<below>\d+))?(?: (?P<hint>[a-z_]+))?")
 ANYTHING = "*"
@@ -41,7 +44,7 @@ ANYTHING = "*"
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One move, how often and until which attempt it may be taken for one task, and what to tell the agent."""
+    """One move of a ladder, with its limits and its hint for the agent."""
 
     move: Move
     times: int = 1
@@ -52,19 +55,22 @@ class Rung:
 Ladder = tuple[Rung, ...]
 
 GO_ON = Rung("continue", 1000, None, "The last session was interrupted. Its work is still here: go on from it.")
-OWN_LADDERS: Mapping[Kind, Ladder] = {
+DEFAULT_LADDERS: Mapping[Kind, Ladder] = {
     **dict.fromkeys(PROVIDER_LIMITS, (Rung("wait", 28),)),
     Kind.INTERRUPTED: (GO_ON,),
     Kind.UNVERIFIED: (),
     Kind.QUESTION: (),
 }
-"""What every profile does that has no ladder for it: a limit is waited for, our own stop or death uses up no budget of
-any kind, and what nothing can check, or an agent asks, is a question, not something to try again."""
+"""The ladders of kinds that a profile does not name.
+
+A limit is waited for. A stop or death of the supervisor uses up no budget. Unverified work and an agent's question go to
+a person.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Ceilings whatever the ladders say: for one task in one epoch, and for the run."""
+    """Ceilings above all ladders, for one task in one epoch and for the run."""
 
     attempts: int = 5  # attempts that are charged
     sessions: int = 12  # sessions of one attempt
@@ -72,21 +78,21 @@ class Limits:
     fixes: int = 3  # fix tasks of one task
     fix_depth: int = 3  # fix tasks of fix tasks
     fixes_per_root: int = 6  # fix tasks of one task, theirs, and so on
-    modifications: int = 3  # changes of the plan that the agent may ask for in one task
-    modification_depth: int = 2  # such changes in tasks that came of such changes
-    executions: int | None = None  # sessions of the whole run; None follows from the number of tasks
+    modifications: int = 3  # changes of the plan that the agent may request in one task
+    modification_depth: int = 2  # changes requested by tasks that were requested themselves
+    executions: int | None = None  # sessions of the whole run; None means that the number of tasks decides
     executions_per_task: int = 3
     executions_at_least: int = 100
-    wall_clock: float | None = None  # seconds for one session, where the profile has its own
-    first_wait: float = 30.0  # seconds to wait where nobody says when a fault ends; doubles with every wait
+    wall_clock: float | None = None  # seconds for one session, if the profile sets it
+    first_wait: float = 30.0  # seconds of the first wait if the end of a fault is unknown; doubles with every wait
     longest_wait: float = 900.0
     reset_margin: float = 30.0  # seconds to wait beyond a stated reset, since clocks differ
     check_waits: int = 6
-    """How often a check that met the network's or the machine's trouble is run again before a person is asked."""
-    first_check_wait: float = 5.0  # seconds until then; doubles with every wait
+    """The number of times that a check with a transient fault is run again before a person is asked."""
+    first_check_wait: float = 5.0  # seconds of the first such wait; doubles with every wait
     longest_check_wait: float = 120.0
     task_seconds: float | None = None  # seconds of all sessions of a task
-    task_cost_usd: float | None = None  # what a task may cost, as far as its agents say
+    task_cost_usd: float | None = None  # the reported cost that a task may reach
 
     def run_executions(self, tasks: int) -> int:
         return self.executions or max(self.executions_at_least, self.executions_per_task * tasks)
@@ -94,7 +100,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """A profile: how one run recovers."""
+    """A profile: the ladders and limits by which a run recovers."""
 
     ladders: Mapping[str, Ladder]
     name: str = "adaptive"
@@ -104,44 +110,38 @@ class Policy:
     charges: Charges = "blame"  # `blame` charges only the agent's own failures, `all` every finished attempt
     on_stuck: OnStuck = "skip"
     green_base: bool = False
-    """Roll back only to a commit at which our checks were green; otherwise the task's own base will do."""
+    """Roll back only to a commit at which the checks passed. Otherwise the task's own base is enough."""
     limits: Limits = field(default_factory=Limits)
     land_unverified: bool = False
     quota: Quota = "wait"
-    siblings_first: bool = False  # try a failed task again only after those that ran at its side have finished
-    spent: str = ""  # what to say when a task's attempts are used up: {index}, {attempts} and {error} are filled in
+    siblings_first: bool = False  # try a failed task again only after the tasks beside it have finished
+    spent: str = ""  # the text about a task without attempts left, with {index}, {attempts} and {error}
 
     def ladder_of(self, kind: Kind) -> tuple[str, Ladder]:
-        """Return the kind's own ladder, where there is one; else that of the word by which the profile decides."""
+        """Return the kind's own ladder, or that of its word in the profile's view."""
         if kind.value in self.ladders:
             return kind.value, self.ladders[kind.value]
-        if kind in OWN_LADDERS:
-            return kind.value, OWN_LADDERS[kind]
+        if kind in DEFAULT_LADDERS:
+            return kind.value, DEFAULT_LADDERS[kind]
         facts = KINDS[kind]
         name = {"kind": kind.value, "type": facts.type, "phase_type": facts.phase_type or "unknown"}[self.view]
         return name, self.ladders.get(name, self.ladders.get(ANYTHING, ()))
 
 
 class BadPolicy(ValueError):
-    """A profile that makes no sense, and why."""
+    """A profile has an error, named by the message."""
 
 
-def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
-    """Make a profile from its table; refuse what could not be climbed."""
-    plain = {one.name for one in fields(Policy)} - {"name", "ladders", "limits", "land_unverified", "quota"}
+def parse_profile(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
+    """Return the profile of a table. Raise BadPolicy if the table has an error."""
+    plain = {field.name for field in fields(Policy)} - {"name", "ladders", "limits", "land_unverified", "quota"}
     if unknown := set(table) - plain - {"ladder", "limits"}:
         raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
     view: View = table.get("view", "kind")
     classifier = table.get("classifier", "unstuck")
     if classifier not in get_args(Classifier):
         raise BadPolicy(f"profile {name}: there is no classifier {classifier!r}; known are unstuck and auto-claude")
-    ladders: dict[str, Ladder] = {}
-    for entry in table.get("ladder", ()):
-        rungs = tuple(_rung(name, text, hints) for text in entry.get("rungs", ()))
-        for value in entry.get("of", ()):
-            if value in ladders:
-                raise BadPolicy(f"profile {name}: {value} has two ladders")
-            ladders[value] = rungs
+    ladders = _ladders(name, table, hints)
     if unknown := set(ladders) - _values(view) - _values("kind") - {ANYTHING}:
         raise BadPolicy(f"profile {name}: {min(unknown)!r} is not a {view}")
     if ANYTHING not in ladders and (missing := _needed(view) - set(ladders)):
@@ -154,8 +154,19 @@ def parse(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Poli
     return Policy(name=name, ladders=ladders, limits=limits, **{key: table[key] for key in plain & set(table)})
 
 
-def limited(policy: Policy, limits: Limits) -> Policy:
-    """Return the profile with other limits. Rungs that end with the attempts follow them, and fixes need attempts."""
+def _ladders(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Ladder]:
+    ladders: dict[str, Ladder] = {}
+    for entry in table.get("ladder", ()):
+        rungs = tuple(_rung(name, text, hints) for text in entry.get("rungs", ()))
+        for value in entry.get("of", ()):
+            if value in ladders:
+                raise BadPolicy(f"profile {name}: {value} has two ladders")
+            ladders[value] = rungs
+    return ladders
+
+
+def with_limits(policy: Policy, limits: Limits) -> Policy:
+    """Return the profile with other limits. Rungs that were bound to its attempts follow the new number."""
     attempts = max(limits.attempts, limits.fixes + 1) if limits.fixes > policy.limits.fixes else limits.attempts
     before = policy.limits.attempts
     ladders = {
@@ -166,15 +177,15 @@ def limited(policy: Policy, limits: Limits) -> Policy:
 
 
 def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
-    found = RUNG.fullmatch(text)
-    if found is None or found["move"] not in get_args(Move):
+    match = RUNG.fullmatch(text)
+    if match is None or match["move"] not in get_args(Move):
         raise BadPolicy(f"profile {profile}: {text!r} is not a rung; write for example 'retry*2 repair'")
-    if found["hint"] and found["hint"] not in hints:
-        raise BadPolicy(f"profile {profile}: there is no hint {found['hint']!r}")
-    below = int(found["below"]) if found["below"] else None
-    unbounded = below is not None or found["move"] == "fix"  # fix tasks have limits of their own
-    times = int(found["times"]) if found["times"] else (NEVER_ENDING if unbounded else 1)
-    return Rung(found["move"], times, below, hints[found["hint"]] if found["hint"] else "")  # type: ignore[arg-type]  # looked up above
+    if match["hint"] and match["hint"] not in hints:
+        raise BadPolicy(f"profile {profile}: there is no hint {match['hint']!r}")
+    below = int(match["below"]) if match["below"] else None
+    unbounded = below is not None or match["move"] == "fix"  # fix tasks have limits of their own
+    times = int(match["times"]) if match["times"] else (UNLIMITED_TIMES if unbounded else 1)
+    return Rung(match["move"], times, below, hints[match["hint"]] if match["hint"] else "")  # type: ignore[arg-type]  # looked up above
 
 
 def _values(view: View) -> set[str]:
@@ -189,62 +200,69 @@ def _needed(view: View) -> set[str]:
 
 
 def rungs_of(ladder: Sequence[Rung]) -> str:
-    """Write a ladder as people read it: `retry, twice → rollback → a person`."""
+    """Return a ladder as text: `retry, 2 times → rollback → a person`."""
     parts = []
     for rung in ladder:
-        count = f", {rung.times} times" if 1 < rung.times < NEVER_ENDING else ""
+        count = f", {rung.times} times" if 1 < rung.times < UNLIMITED_TIMES else ""
         until = f" (fewer than {rung.below} attempts)" if rung.below else ""
         parts.append(f"{rung.move}{count}{until}")
     return " → ".join([*parts, "a person"])
 
 
-# --- faults that concern more than one task: how far they reach, and when what is out of order is tried again -------
+# --- the profiles of the catalogue, and the user's own in the same form --------------------------------------------
 
 
-# --- the profiles: those of the catalogue, and the user's own in the same shape ------------------------------------
+@dataclass(frozen=True, slots=True)
+class ProfileCatalog:
+    """The profiles and hints of `catalog/policies.toml`."""
+
+    hints: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Any]]
+    policies: Mapping[str, Policy]
+
+
+@cache
+def _catalog() -> ProfileCatalog:
+    tables = tomllib.loads(shipped("policies.toml"))
+    hints = tables.pop("hints")
+    policies = {name: parse_profile(name, table, hints) for name, table in tables.items()}
+    return ProfileCatalog(hints, tables, policies)
 
 
 def profiles(own: Mapping[str, Any] | None = None) -> dict[str, Policy]:
-    """Return all profiles by name; a profile of the user's may begin as another one, named by `like`."""
-    found = dict(_catalogued())
+    """Return all profiles by name. A user's profile may begin as another one, named by `like`."""
+    catalog = _catalog()
+    policies = dict(catalog.policies)
     for name, table in (own or {}).items():
         try:
-            found[name] = parse(name, _based(table, _catalog()), _catalog()["hints"])
+            policies[name] = parse_profile(name, _based_on_like(table, catalog), catalog.hints)
         except BadPolicy as error:
             raise BadUsage(
                 f"The configuration's {error}.", hint="See the profiles and their form: unstuck policy"
             ) from error
-    return found
-
-
-@cache
-def _catalogued() -> Mapping[str, Policy]:
-    tables = _catalog()
-    return {name: parse(name, table, tables["hints"]) for name, table in tables.items() if name != "hints"}
+    return policies
 
 
 def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
-    """Return one profile, or say which there are."""
-    found = profiles(own)
-    if name not in found:
-        raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(found)}.")
-    return found[name]
+    """Return one profile. Raise BadUsage with the list of profiles if there is none of that name."""
+    policies = profiles(own)
+    if name not in policies:
+        raise BadUsage(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(policies)}.")
+    return policies[name]
 
 
-def _based(table: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay the user's table over the one that it names; a ladder of the user's replaces the other's for the same values."""
-    mine = {key: value for key, value in table.items() if key != "like"}
+def _based_on_like(table: Mapping[str, Any], catalog: ProfileCatalog) -> dict[str, Any]:
+    """Return a user's table merged over the one named by `like`. A user's ladder replaces the other's."""
+    own_values = {key: value for key, value in table.items() if key != "like"}
     if "like" not in table:
-        return mine
-    if table["like"] not in tables or table["like"] == "hints":
+        return own_values
+    if table["like"] not in catalog.tables:
         raise BadPolicy(f"profile is like {table['like']!r}, which is none")
-    base = tables[table["like"]]
-    own = mine.get("ladder", [])
-    taken = {value for entry in own for value in entry.get("of", ())}
-    rest = [{**entry, "of": [value for value in entry["of"] if value not in taken]} for entry in base["ladder"]]
-    return {**base, **mine, "limits": {**base.get("limits", {}), **mine.get("limits", {})}, "ladder": [*own, *rest]}
-
-
-@cache
-def _catalog() -> dict[str, Any]:
-    return tomllib.loads(shipped("policies.toml"))
+    base = catalog.tables[table["like"]]
+    own_ladders = own_values.get("ladder", [])
+    replaced = {value for entry in own_ladders for value in entry.get("of", ())}
+    kept_ladders = [
+        {**entry, "of": [value for value in entry["of"] if value not in replaced]} for entry in base["ladder"]
+    ]
+    limits = {**base.get("limits", {}), **own_values.get("limits", {})}
+    return {**base, **own_values, "limits": limits, "ladder": [*own_ladders, *kept_ladders]}

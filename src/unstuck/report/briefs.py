@@ -6,11 +6,11 @@ from typing import Any
 from unstuck.diagnosis.captured import advice, capture, headline, phase_type
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.event import PastAttempt
-from unstuck.model.failure import Failure, Kind
+from unstuck.model.failure import Failure
 from unstuck.model.plan import Problem
 from unstuck.model.text import one_line, quoted
 from unstuck.model.verdict import Check
-from unstuck.policy.loops import pivot
+from unstuck.policy.approaches import words_to_avoid
 from unstuck.shipped import shipped_toml
 
 LAST_ATTEMPTS = 3
@@ -63,16 +63,6 @@ def brief(
         _texts()["last_words"],
     ]
     return _joined(parts)
-
-
-def continued(state: TaskState) -> str:
-    """Return the agent's name of the session to continue: it still knows everything, unless it knows too much."""
-    attempt = state.attempts[-1] if state.attempts else None
-    if state.session and attempt is not None and attempt.outcome is None:
-        return state.session
-    if attempt is None or attempt.outcome is None or attempt.failure is None:
-        return ""
-    return "" if attempt.failure.kind is Kind.CONTEXT_EXHAUSTED else attempt.outcome.session
 
 
 def hints(state: TaskState, guidance: Mapping[str, str]) -> str:
@@ -195,7 +185,7 @@ def _this_time(state: TaskState, checks: Sequence[Check], guidance: Mapping[str,
     if len(past) + len(failed) >= DIFFERENT_AFTER:
         parts.append(_texts()["different"])
         approaches = [*past, *(attempt.outcome.approach for attempt in failed if attempt.outcome)]
-        avoid = pivot(approaches, f"{state.task.title} {state.task.body}")
+        avoid = words_to_avoid(approaches, f"{state.task.title} {state.task.body}")
         parts.append(
             f"These words stand in several approaches that failed; do without them: {', '.join(avoid)}" if avoid else ""
         )

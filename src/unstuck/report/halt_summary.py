@@ -11,7 +11,7 @@ from unstuck.journal.task_state import TaskState
 from unstuck.model.event import GOAL
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.text import counted, fill, one_line
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.shipped import shipped_toml
 
 DETAIL_CHARS, MISSING_CHARS = 300, 200
@@ -35,7 +35,7 @@ def halted(state: RunState) -> tuple[str, ...]:
         return ()
     if not state.halted and started.format != "superplan":
         return ()
-    noun, waiting = "phase" if started.format == "superplan" else "task", blocked(state)
+    noun, waiting = "phase" if started.format == "superplan" else "task", blocked_tasks(state)
     kept = [name for name, task in state.tasks.items() if task.attempts or task.status != "pending" or name in waiting]
     again = [
         f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}" for task in stuck

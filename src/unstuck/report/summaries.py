@@ -12,7 +12,7 @@ from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.failure import Failure
 from unstuck.model.landing import run_branch
 from unstuck.model.text import counted, iso, one_line, waits
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.halt_summary import halted
 from unstuck.report.questions import Cause, causes
 from unstuck.shipped import shipped_toml
@@ -87,7 +87,7 @@ class Summary:
 
 def summary(state: RunState, now: float, *, live: bool) -> Summary:
     """Say where every task stands. Without a living supervisor, what was under way is interrupted."""
-    waiting = blocked(state)
+    waiting = blocked_tasks(state)
     return Summary(
         run=state.started.run if state.started else "",
         exit_code=state.ended.exit_code if state.ended else None,

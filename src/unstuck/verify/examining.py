@@ -14,7 +14,7 @@ from unstuck.model.failure import Kind
 from unstuck.model.orders import Subject
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark, Severity, Verdict
-from unstuck.policy.history import done_by_others
+from unstuck.policy.history import replacements_did_work
 from unstuck.policy.loops import patch_marks
 from unstuck.toolchain.toolchains import is_plain_run
 from unstuck.verify.audit.auditing import audit
@@ -191,7 +191,7 @@ def _held_against_base(exam: Verification, gate: Check, result: CheckResult) -> 
 def _expects_nothing(exam: Verification) -> bool:
     """Whether an empty change can be right: nothing was asked for, or somebody else did it in this run."""
     task, started, state = exam.task, exam.context.state.started, exam.context.state
-    if task.only_checks or task.commit == "" or task.fixes is not None or done_by_others(state, task.id):
+    if task.only_checks or task.commit == "" or task.fixes is not None or replacements_did_work(state, task.id):
         return True
     before = started.base if started is not None else exam.subject.base
     return _person_helped(exam) or (before != exam.subject.base and _red_on(exam, task.checks, before))

@@ -21,7 +21,7 @@ from unstuck.model.event import (
 )
 from unstuck.model.landing import run_branch
 from unstuck.model.text import visible
-from unstuck.policy.schedule import blocked
+from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.event_lines import sentence
 from unstuck.report.summaries import Row, Summary, recovered, summary
 
@@ -105,7 +105,7 @@ class Charts:
 def overview(state: RunState, charts: Charts, entries: Sequence[Entry], *, live: bool, now: float) -> dict[str, Any]:
     """Return everything about a run but the stories of its tasks; `clean` it before it leaves the house."""
     told = summary(state, now if live else state.last_at, live=live)
-    waiting = blocked(state)
+    waiting = blocked_tasks(state)
     reach = _reach(waiting)
     rows = [_task(row, state.tasks[row.id], reach.get(row.id, 0), state.joins) for row in told.rows]
     return {
