@@ -1,4 +1,4 @@
-"""Count the results of earlier attempts and remedies, and print them as a table."""
+"""Count the results of attempts and remedies for the table of experience."""
 
 import contextlib
 from collections import defaultdict
@@ -34,7 +34,7 @@ def experience_of(journal: Store, *, without: str = "") -> Experience:
 
 
 def _judged(task: TaskState) -> Iterator[tuple[AttemptState, bool]]:
-    """Yield the attempts that say something about their agent, and whether they landed."""
+    """Yield the attempts that count for their agent, each with whether it landed."""
     for attempt in task.attempts:
         landed = attempt is task.attempts[-1] and task.status == "complete"
         if landed or (attempt.failure is not None and attempt.failure.charged):
@@ -42,7 +42,7 @@ def _judged(task: TaskState) -> Iterator[tuple[AttemptState, bool]]:
 
 
 def order_agents(options: Options, experience: Experience) -> Options:
-    """Return the options with the order of agents decided: by landed rate if asked for or known, else as given."""
+    """Return the options with a decided order: by landed rate if requested or well known, else as given."""
     wanted = options.order == "experience" or (options.order is None and experience.can_order(options.agents))
     if not wanted or len(options.agents) < 2:  # noqa: PLR2004  # there is nothing to order
         return replace(options, order="given")
@@ -50,7 +50,7 @@ def order_agents(options: Options, experience: Experience) -> Options:
 
 
 def who_begins(options: Options) -> tuple[str, ...]:
-    """Return a note with the figures by which the agents are ordered; none where they are tried as given."""
+    """Return a note with the figures that order the agents, if they decide."""
     if not options.records:
         return ()
     figures = {name: f"{name} landed {landed} of {landed + failed}" for name, landed, failed in options.records}
@@ -60,40 +60,55 @@ def who_begins(options: Options) -> tuple[str, ...]:
 
 
 def experience_rows(cwd: Path) -> dict[str, Any]:
-    """Return everything that was learned, chain by chain in the order in which ways are tried now."""
-    planner, path = open_remedies(cwd), lessons_path(cwd)
+    """Return the results of remedies, chain by chain in the present order of trying, and those of agents."""
+    path = lessons_path(cwd)
     lessons = read_lessons(path)
     rows = []
-    for chain in planner.catalog.chains.values():
+    for chain in open_remedies(cwd).catalog.chains.values():
         places = sorted({(context, tool) for name, _, context, tool in lessons.counts if name == chain.name})
         for context, tool in places:
-            for place, strategy in enumerate(order(chain.strategies, chain.name, context, lessons, tool), 1):
+            strategies = order(chain.strategies, chain.name, context, lessons, tool)
+            for place, strategy in enumerate(strategies, 1):
                 counts = lessons.counts.get((chain.name, strategy.name, context, tool))
-                if counts is not None:
-                    known = lessons.rate(chain.name, strategy.name, context, tool, strategy.confidence)
-                    rows.append({
-                        "chain": chain.name, "strategy": strategy.name, "context": context, "tool": tool, "place": place, "tries": counts.tries,
-                        "successes": counts.successes, "seconds": round(counts.seconds, 3), "steps": counts.steps, "cost": round(counts.cost, 6),
-                        "confidence": strategy.confidence, "adapted": round(known, 3),
-                    })  # fmt: skip
+                if counts is None:
+                    continue
+                rate = lessons.rate(chain.name, strategy.name, context, tool, strategy.confidence)
+                rows.append(
+                    {
+                        "chain": chain.name,
+                        "strategy": strategy.name,
+                        "context": context,
+                        "tool": tool,
+                        "place": place,
+                        "tries": counts.tries,
+                        "successes": counts.successes,
+                        "seconds": round(counts.seconds, 3),
+                        "steps": counts.steps,
+                        "cost": round(counts.cost, 6),
+                        "confidence": strategy.confidence,
+                        "adapted": round(rate, 3),
+                    }
+                )
     return {"schema": 1, "file": str(path), "rows": rows, "proposals": list(proposals(lessons)), "agents": _agents(cwd)}
 
 
-def experience_lines(found: dict[str, Any]) -> Iterator[str]:
-    """Tell the table to a person."""
-    if not found["rows"] and not found["agents"]:
+def experience_lines(table: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the table for people."""
+    if not table["rows"] and not table["agents"]:
         yield "Nothing was learned here yet. Remedies that are run with `unstuck remedy --run` teach, and so do runs."
         return
-    if found["rows"]:
+    if table["rows"]:
         yield f"{'chain':20} {'strategy':30} {'context':16} {'tool':14} {'worked':>9} {'time':>8} {'listed':>6} {'now':>5}  place"
-        for row in found["rows"]:
+        for row in table["rows"]:
             worked = f"{row['successes']} of {row['tries']}"
-            spent = f"{row['seconds'] / row['tries']:.1f} s"
-            yield f"{row['chain']:20} {row['strategy']:30} {row['context'] or '-':16} {row['tool'] or '-':14} {worked:>9} {spent:>8} {row['confidence']:6.2f} {row['adapted']:5.2f}  {row['place']}"
+            time = f"{row['seconds'] / row['tries']:.1f} s"
+            context, tool = row["context"] or "-", row["tool"] or "-"
+            head = f"{row['chain']:20} {row['strategy']:30} {context:16} {tool:14} {worked:>9} {time:>8}"
+            yield f"{head} {row['confidence']:6.2f} {row['adapted']:5.2f}  {row['place']}"
         yield f"\nA way overtakes the one before it when both were tried {ENOUGH} times and it does better, or as well for less money or time."
-    for name, agent in found["agents"].items():
+    for name, agent in table["agents"].items():
         yield f"agent {name}: {agent['landed']} attempts landed, {agent['failed']} failed"
-    for sentence in found["proposals"]:
+    for sentence in table["proposals"]:
         yield f"Proposal for [remedies] in unstuck.toml: {sentence}"
 
 
@@ -118,7 +133,7 @@ def import_experience(cwd: Path, text: str, source: str) -> str:
 
 
 def forget_experience(cwd: Path) -> str:
-    """Begin anew; the old file stays beside the new one."""
+    """Set the learned results of remedies aside in a copy, and return a sentence about it."""
     path = lessons_path(cwd)
     if not path.exists():
         return "There was nothing to forget."
@@ -128,7 +143,7 @@ def forget_experience(cwd: Path) -> str:
 
 
 def _agents(cwd: Path) -> dict[str, dict[str, int]]:
-    """Return how the attempts of every agent ended, where there were runs."""
+    """Return the numbers of landed and failed attempts of each agent."""
     try:
         repository = find_repository(cwd)
     except UnstuckError:
