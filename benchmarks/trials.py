@@ -11,8 +11,8 @@ from typing import Literal
 from unstuck.model.action import Continue, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import Failure, Kind
 from unstuck.policy.decision import History, decide
-from unstuck.policy.experience import Experience, Tried, sorted_by_rate
 from unstuck.policy.profiles import Policy
+from unstuck.policy.schedule import Experience, Tried, sorted_by_rate
 
 Ended = Literal["done", "timeout", "error"]
 

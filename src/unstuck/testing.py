@@ -29,8 +29,8 @@ from unstuck.model.layout import Layout
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
 from unstuck.plans.tasks_md import read as read_tasks
-from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy, profile
+from unstuck.policy.schedule import Experience
 from unstuck.process.command import Command, Stop
 from unstuck.redaction.redactor import redactor
 from unstuck.remedies.toolbox import Remedies

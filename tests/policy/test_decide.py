@@ -9,8 +9,8 @@ from scripts.write_policies import most_decisions
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
-from unstuck.policy.experience import Experience, Tried
 from unstuck.policy.profiles import Limits, Policy, parse_profile, profile, profiles
+from unstuck.policy.schedule import Experience, Tried
 
 ADAPTIVE, STANDARD, SINGLE = profile("adaptive"), profile("standard"), profile("single-retry")
 OF_TYPE = {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from unstuck.app.experience_table import order_agents
 from unstuck.app.inspect import look
 from unstuck.model.event import Options
-from unstuck.policy.experience import Experience, Tried, sorted_by_rate
+from unstuck.policy.schedule import Experience, Tried, sorted_by_rate
 
 if TYPE_CHECKING:
     from tests.project import Project

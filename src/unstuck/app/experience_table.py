@@ -15,7 +15,7 @@ from unstuck.journal.store import Store
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.event import Options
-from unstuck.policy.experience import Experience, Tried, sorted_by_rate
+from unstuck.policy.schedule import Experience, Tried, sorted_by_rate
 from unstuck.remedies.learning import ENOUGH, order, proposals
 from unstuck.remedies.lessons_file import change_lessons, export_lessons, import_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path

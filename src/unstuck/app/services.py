@@ -47,8 +47,8 @@ from unstuck.model.layout import Layout
 from unstuck.model.plan import Plan, Problem, check, named
 from unstuck.plans.plan_file import PlanFile
 from unstuck.plans.review import reviewed
-from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy
+from unstuck.policy.schedule import Experience
 from unstuck.process.atomic_files import DiskFiles, remove_unfinished_writes, require_writable
 from unstuck.process.caller import RequestProof, calling_session, user_name
 from unstuck.process.clock import Clock, SystemClock

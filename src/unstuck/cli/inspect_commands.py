@@ -16,7 +16,7 @@ from unstuck.compat.autobuild import phase
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry
 from unstuck.model.text import iso
-from unstuck.policy.decision_replay import first_questions, replay_decisions
+from unstuck.policy.history import first_questions, replay_decisions
 from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.event_lines import action_text

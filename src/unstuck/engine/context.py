@@ -19,8 +19,8 @@ from unstuck.model.plan import Task, recovers
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.plans.plan_file import PlanFile
-from unstuck.policy.experience import Experience
 from unstuck.policy.profiles import Policy
+from unstuck.policy.schedule import Experience
 from unstuck.process.atomic_files import OwnFiles
 from unstuck.process.clock import Clock
 from unstuck.process.command import Processes, Stop

@@ -26,9 +26,9 @@ from unstuck.model.action import (
 )
 from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind
 from unstuck.model.text import THE_END_OF
-from unstuck.policy.experience import Experience
 from unstuck.policy.plan_changes import exceeded_fix_limit
 from unstuck.policy.profiles import RETRY_CANNOT_HELP, TRANSIENT_FAULTS, Ladder, Policy, Rung
+from unstuck.policy.schedule import Experience
 
 LAND_UNVERIFIED = 'not verified: the configuration says `unverified = "land"`'
 NO_EXPERIENCE = Experience()

@@ -1,18 +1,21 @@
-"""Collect the past of a task as the input of a decision."""
+"""Collect the past of a task as the input of decisions and of their replay."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
 from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command
-from unstuck.model.action import Amend, Rollback
-from unstuck.model.failure import AGENT_DOWN, KINDS, Kind, RecentFailure
+from unstuck.model.action import APPROVAL, Action, Amend, Decision, Escalate, Halt, Rollback
+from unstuck.model.event import Decided, Entry
+from unstuck.model.failure import AGENT_DOWN, KINDS, Failure, Kind, RecentFailure
 from unstuck.model.text import one_line
-from unstuck.policy.decision import History
+from unstuck.policy.decision import History, decide
 from unstuck.policy.loops import Footprint, Issue, recurring_issues, strongest_signal
+from unstuck.policy.profiles import Policy
 from unstuck.policy.schedule import blocking_breaker, next_agent
 
 GOLDEN_RATIO = 0.6180339887
@@ -241,3 +244,86 @@ def recent_failures(state: RunState) -> tuple[RecentFailure, ...]:
         if attempt.failure is not None
     ]
     return tuple(sorted(failures, key=lambda failure: failure.at))
+
+
+# --- recorded decisions, repeated under another policy without an agent --------------------------------------------
+
+ASKING_ACTIONS = (Escalate, Halt)
+POLICY_FREE_RUNGS = frozenset({APPROVAL, "asked"})
+"""Rungs that no policy changes: a person wants to approve, or an agent requests a change of the plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedDecision:
+    """One decision of a run, and the decision of another policy at the same point."""
+
+    seq: int
+    task: str
+    attempt: int
+    failure: Failure | None
+    action: Action
+    rung: str
+    reason: str
+    other_action: Action
+    other_rung: str
+
+    @property
+    def is_same(self) -> bool:
+        return type(self.action) is type(self.other_action)
+
+
+def replay_decisions(entries: Iterable[Entry], policy: Policy) -> list[ReplayedDecision]:
+    """Decide again at every point where the run decided, with the knowledge of that moment.
+
+    Each decision stands for itself: after the first difference the run would have gone another way.
+    """
+    state = RunState()
+    replayed: list[ReplayedDecision] = []
+    climbed: dict[tuple[str, int], tuple[str, ...]] = {}  # the other policy's rungs so far, by task and epoch
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, Decided) and event.task in state.tasks and state.tasks[event.task].attempts:
+            task = state.tasks[event.task]
+            key = (event.task, task.epoch_from)
+            other = _other_decision(state, event, entry.at, policy, climbed.get(key, ()))
+            climbed[key] = (*climbed.get(key, ()), other.rung)
+            replayed.append(
+                ReplayedDecision(
+                    seq=entry.seq,
+                    task=event.task,
+                    attempt=task.current.number,
+                    failure=task.current.failure,
+                    action=event.decision.action,
+                    rung=event.decision.rung,
+                    reason=event.decision.reason,
+                    other_action=other.action,
+                    other_rung=other.rung,
+                )
+            )
+        state.apply(entry)
+    return replayed
+
+
+def _other_decision(state: RunState, event: Decided, at: float, policy: Policy, climbed: tuple[str, ...]) -> Decision:
+    if event.decision.rung in POLICY_FREE_RUNGS:
+        return event.decision
+    task = state.tasks[event.task]
+    agents = state.started.options.agents if state.started else ()
+    past = history(state, event.task, agents, at, healthy_base=_base_seems_healthy(task))
+    return decide(task.current.failure, replace(past, climbed=climbed), policy)
+
+
+def _base_seems_healthy(task: TaskState) -> bool:
+    """Return whether no recorded check was excused because it failed on the base."""
+    verdicts = [attempt.verdict for attempt in task.attempts if attempt.verdict]
+    return not any(result.excused_because for verdict in verdicts for result in verdict.results)
+
+
+def first_questions(replayed: Iterable[ReplayedDecision]) -> dict[str, ReplayedDecision]:
+    """Return for each task the first decision that only the other policy would have taken to a person."""
+    first: dict[str, ReplayedDecision] = {}
+    for decision in replayed:
+        asks_instead = isinstance(decision.other_action, ASKING_ACTIONS)
+        if asks_instead and not isinstance(decision.action, ASKING_ACTIONS):
+            first.setdefault(decision.task, decision)
+    return first
