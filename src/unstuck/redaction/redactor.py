@@ -1,4 +1,4 @@
-"""Take secrets out of text before anything is stored. Pure, and linear in the length of the text."""
+"""Remove secrets from text before it is stored, in time linear in the length of the text."""
 
 import re
 from binascii import b2a_base64
@@ -13,19 +13,20 @@ from unstuck.shipped import shipped_table
 REDACTED = "[redacted]"
 
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""A variable whose name ends so holds a secret, even if it looks like a word."""
-SHORT = 200
+"""A variable whose name ends with one of these holds a secret, even if it looks like a word."""
+CACHED_CHARS = 200
+"""Texts up to this length repeat often, so their redaction is cached."""
 SHORTEST_SECRET = 6
-"""Shorter values ("true", "none") would be found all over ordinary text."""
+"""Shorter values ("true", "none") are common in ordinary text."""
 SHORTEST_LINE = 16
-"""As above, for the single lines of a secret that has many."""
+"""The same for single lines of a secret with several lines."""
 SHORTEST_RANDOM = 20
-"""As above, for a value that only its look gives away."""
+"""The same for a value that is a secret only by its look."""
 SHORTEST_WRAPPED = 12
-"""As above, for a secret that the end of a line cuts in two."""
+"""The same for a secret that a line break splits."""
 SHORTEST_CODED = 8
 SHORTEST_START = 6
-"""So much of a secret at the end of a line makes us wait for the next."""
+"""If a line ends with so much of a secret, its redaction waits for the next line."""
 
 BLANKS = b" \t\r\n\\"
 ADDRESS = re.compile(r"\w+://[^\s/:@]*:([^\s/@]{6,})@")
@@ -33,20 +34,20 @@ ADDRESS = re.compile(r"\w+://[^\s/:@]*:([^\s/@]{6,})@")
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Knows the secrets of one environment, and what the tokens of well-known services look like."""
+    """A redactor for the secrets of one environment and the tokens of well-known services."""
 
     secrets: tuple[str, ...] = ()
     by_name: bool = True
-    """Also take what only the name before it shows to be a secret; else only what is one wherever it stands."""
+    """Also redact values that are secrets only by the name before them."""
 
     def text(self, text: str) -> str:
         """Return the text with every secret replaced."""
-        return _again(self, text) if len(text) <= SHORT else self.split(text, len(text), final=True)[0]
+        return _redact_cached(self, text) if len(text) <= CACHED_CHARS else self.split(text, len(text), final=True)[0]
 
     def split(self, text: str, at: int, *, final: bool = False) -> tuple[str, str]:
-        """Cut at `at`, or earlier where that would cut a secret; return the redacted front and the untouched rest.
+        """Split at `at` or before a secret that contains it. Return the redacted front and the original rest.
 
-        A secret whose end may not have come yet belongs to the rest, unless this is `final`.
+        A secret whose end may be missing belongs to the rest, unless this is `final`.
         """
         data = text.encode("utf-8", "surrogatepass")
         cut = at if len(data) == len(text) else len(text[:at].encode("utf-8", "surrogatepass"))
@@ -66,7 +67,7 @@ class Redactor:
         return _text(b"".join(pieces)), _text(data[cut:])
 
     def _spans(self, data: bytes) -> Iterator[secret_patterns.Span]:
-        needles, wrapped = _known(self.secrets)
+        needles, wrapped = _search_forms(self.secrets)
         for needle in needles:
             start = data.find(needle)
             while start >= 0:
@@ -82,13 +83,13 @@ class Redactor:
             yield from secret_patterns.named_spans(data)
 
     def _open_line(self, data: bytes, at: int) -> int:
-        """Return where a secret may begin that the end of the last line cuts off, or the length of the text."""
+        """Return the position of a secret that the last line may cut off, or the length of the text."""
         end = LINE_END.search(data, max(0, at - LONGEST_LINE_END), at)
         word = APART.split(data[max(0, end.start() - LONGEST_WORD) : end.start()])[-1] if end else b""
         if end is None or len(word) < SHORTEST_WORD:
             return len(data)
         line = data.rfind(b"\n", 0, end.start() - len(word)) + 1
-        starts = (needle[:SHORTEST_START] for needle in _known(self.secrets)[1])
+        starts = (needle[:SHORTEST_START] for needle in _search_forms(self.secrets)[1])
         if secret_patterns.begins_token(word, at - line) or any(start in word for start in starts):
             return line
         return line if self.by_name and NAMED.search(data, max(0, at - 256), at) else len(data)
@@ -101,50 +102,51 @@ NAMED = re.compile(rb"(?i:passw\w{0,8}|passphrase|secret|token|api_?key)[\"']?[ 
 
 
 @lru_cache(maxsize=2048)
-def _again(redactor: Redactor, text: str) -> str:
-    """Redact what comes again and again: names of tasks, agents, commits and files."""
+def _redact_cached(redactor: Redactor, text: str) -> str:
+    """Redact short texts that repeat: names of tasks, agents, commits and files."""
     return redactor.split(text, len(text), final=True)[0]
 
 
 def redactor(environment: Mapping[str, str]) -> Redactor:
-    """Make a redactor that knows the secrets in these environment variables."""
+    """Return a redactor for the secrets in these environment variables."""
     return _redactor(frozenset(environment.items()))
 
 
 @lru_cache(maxsize=8)
 def _redactor(environment: frozenset[tuple[str, str]]) -> Redactor:
-    found = {form for name, value in environment for secret in _secrets(name, value.strip()) for form in _forms(secret)}
-    return Redactor(tuple(sorted(found, key=lambda secret: (-len(secret), secret))))
+    secrets = {secret for name, value in environment for secret in _secrets(name, value.strip())}
+    forms = {form for secret in secrets for form in _forms(secret)}
+    return Redactor(tuple(sorted(forms, key=lambda secret: (-len(secret), secret))))
 
 
 def _secrets(name: str, value: str) -> Iterator[str]:
-    """Yield what is secret of a variable: its value, or the password in it."""
+    """Yield the secret part of a variable: its value, or the password in an address."""
     if len(value) < SHORTEST_SECRET or value.lower() in shipped_table("secrets")["common"]:
         return
     weight, data = secret_weight(name.lower().encode(errors="replace")), value.encode(errors="replace")
-    named = weight == "strong" and is_credible_secret(data, strong=True, quoted=True)
-    made_up = weight == "weak" and (is_credible_secret(data, strong=False, quoted=True) or _is_webhook(data))
-    if name.upper().endswith(SECRET_NAMES) or named or made_up or "PRIVATE KEY-----" in value:
+    is_named_secret = weight == "strong" and is_credible_secret(data, strong=True, quoted=True)
+    is_weak_secret = weight == "weak" and (is_credible_secret(data, strong=False, quoted=True) or _is_webhook(data))
+    if name.upper().endswith(SECRET_NAMES) or is_named_secret or is_weak_secret or "PRIVATE KEY-----" in value:
         yield value
     elif match := ADDRESS.match(value):
         yield match[1]
-    elif not name_pattern("plain").search(name.encode(errors="replace")) and _made_up(data):
+    elif not name_pattern("plain").search(name.encode(errors="replace")) and _is_generated(data):
         yield value
 
 
 def _is_webhook(data: bytes) -> bool:
-    """Say whether this is an address with a secret in its path."""
+    """Return whether this is an address with a secret in its path."""
     return data.startswith((b"http://", b"https://")) and secret_patterns.looks_random(data)
 
 
-def _made_up(data: bytes) -> bool:
-    """Tell what only a machine can have made from paths, versions, lists and the names of commits."""
-    long = len(data) >= SHORTEST_RANDOM and is_credible_secret(data, strong=False, quoted=True)
-    return long and not re.fullmatch(rb"[0-9a-f-]+|[\w.+-]*[:;,@/ ].*|[\w.]+=.*|(?:[a-z]+|[A-Z]+|\d+|[._-])+", data)
+def _is_generated(data: bytes) -> bool:
+    """Return whether a machine generated this value, and it is no path, version, list or commit id."""
+    is_long = len(data) >= SHORTEST_RANDOM and is_credible_secret(data, strong=False, quoted=True)
+    return is_long and not re.fullmatch(rb"[0-9a-f-]+|[\w.+-]*[:;,@/ ].*|[\w.]+=.*|(?:[a-z]+|[A-Z]+|\d+|[._-])+", data)
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield the secret as it stands in text, and as it is written inside JSON, an address, base64 and hex."""
+    """Yield the secret as plain text, and as encoded in JSON, addresses, base64 and hex."""
     yield value
     yield value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     data = value.encode("utf-8", "surrogatepass")
@@ -158,18 +160,21 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Yield what base64 makes of it, wherever in a longer text it begins: the characters that its neighbours share are cut."""
+    """Yield the base64 forms of a secret inside a longer text.
+
+    The first and last characters also depend on the neighbours, so they are cut.
+    """
     for before, shared in ((0, 0), (1, 2), (2, 3)):
         coded = b2a_base64(b"\0" * before + data, newline=False).decode()
-        sure = coded[shared:] if (before + len(data)) % 3 == 0 else coded.rstrip("=")[shared:-1]
-        if len(sure) >= SHORTEST_CODED:
-            yield sure
-            yield sure.replace("+", "-").replace("/", "_")
+        own = coded[shared:] if (before + len(data)) % 3 == 0 else coded.rstrip("=")[shared:-1]
+        if len(own) >= SHORTEST_CODED:
+            yield own
+            yield own.replace("+", "-").replace("/", "_")
 
 
 @lru_cache(maxsize=8)
-def _known(secrets: tuple[str, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Return what to search for as it is, and with blanks and line ends taken out of it and of the text."""
+def _search_forms(secrets: tuple[str, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return the plain forms of the secrets, and the forms without blanks and line ends."""
     needles = tuple(secret.encode("utf-8", "surrogatepass") for secret in secrets)
     flat = (needle.replace(b"\\n", b"").translate(None, BLANKS) for needle in needles)
     return needles, tuple(dict.fromkeys(needle for needle in flat if len(needle) >= SHORTEST_WRAPPED))

@@ -1,6 +1,6 @@
-"""Find secrets by what they look like (a service's own prefix, a shape that nothing else has) and by the name before them.
+"""Find secrets in text by their prefix, by their shape or by the name before them.
 
-Every search is linear in the length of the text: an alphabet after a prefix is read once, and every repeat is bounded.
+Every search is linear in the length of the text: each repeat in a pattern is bounded.
 """
 
 import re
@@ -14,10 +14,10 @@ Span = tuple[int, int]
 
 SHORTEST_TOKEN = 16
 LONGEST_TOKEN = 8192
-"""A longer one goes on as text: no service makes them, and one must not stall the log."""
+"""No service makes longer ones, and one must not stall the log."""
 LONGEST_PREFIX = 40
-LONGEST_SUM = 112
-"""As above, for the name of what a sum is made with, and what of the sum stands before a slash in it."""
+LONGEST_DIGEST_START = 112
+"""Longest name of a digest's algorithm with the part of the digest before a slash."""
 CLEAR_PREFIX = 5
 SHORT_PREFIX = 7
 LONGEST_AFTER = 400
@@ -31,8 +31,8 @@ MARKS = bytes(
 RUN = b"w" * SHORTEST_TOKEN
 
 WORDLY = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-PURE = ("upper", "hex", "alnum")
-"""No words are joined in these alphabets, so a long run of them after a prefix is a token."""
+WORDLESS_ALPHABETS = ("upper", "hex", "alnum")
+"""Words cannot be joined in these alphabets, so a long run after a prefix is a token."""
 
 LEADS = b"\\%[;"
 TURNS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
@@ -42,7 +42,7 @@ SHORTEST_PASSWORD = 6
 SHORTEST_KEY = 16
 SHORTEST_COOKIE = 8
 FEWEST_CHARACTERS = 4
-"""Fewer different ones stand in for a secret: xxxxxxxx, ********."""
+"""A value with fewer different characters is a placeholder: xxxxxxxx, ********."""
 SURE_TURNS = 4
 LONGEST_NAME = 48
 NAME_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -53,7 +53,7 @@ SIGN = re.compile(rb"[^\w.:/-]")
 
 
 def shape_spans(data: bytes) -> Iterator[Span]:
-    """Yield where tokens and other shapes of secrets stand."""
+    """Yield the positions of tokens and other shapes of secrets."""
     marked = data.translate(MARKS)
     start = marked.find(RUN)
     while start >= 0:
@@ -61,9 +61,9 @@ def shape_spans(data: bytes) -> Iterator[Span]:
         end = end if end >= 0 else len(data)
         if (token := _long_word(data, start, end)) is not None:
             end = max(end, token[1])
-            yield token[0], end  # whatever is joined to a token goes with it
+            yield token[0], end  # characters joined to a token belong to it
         start = marked.find(RUN, end)
-    for prefix in _broken():
+    for prefix in _short_prefixes():
         start = data.find(prefix)
         while start >= 0:
             token = _token(data, start) if name_pattern("word_begins").search(data, max(0, start - 6), start) else None
@@ -71,17 +71,17 @@ def shape_spans(data: bytes) -> Iterator[Span]:
                 yield token
             start = data.find(prefix, token[1] if token else start + len(prefix))
     for needle, shape, back, random in shipped_table("secrets")["shapes"]:
-        yield from _found(data, needle.encode(), shape, back, random=random)
+        yield from _shape_matches(data, needle.encode(), shape, back, random=random)
 
 
 def looks_random(word: bytes) -> bool:
-    """Tell a made-up sequence from words: letters and digits take turns, or small and capital letters too often."""
+    """Return whether letters and digits, or small and capital letters, alternate as in no word."""
     start = word[:SHOWS_ENOUGH]
     return len(TURNS.findall(start)) >= 2 or len(CASES.findall(start)) * 4 >= len(start) >= SHORTEST_TOKEN  # noqa: PLR2004
 
 
-def _found(data: bytes, needle: bytes, shape: str, back: int, *, random: bool) -> Iterator[Span]:
-    # Finding a plain string is fifty times faster than a regular expression that finds nothing.
+def _shape_matches(data: bytes, needle: bytes, shape: str, back: int, *, random: bool) -> Iterator[Span]:
+    # Searching a plain string is fifty times faster than a regular expression without a match.
     start = data.find(needle)
     while start >= 0:
         pattern = _pattern(shape)
@@ -95,7 +95,7 @@ def _found(data: bytes, needle: bytes, shape: str, back: int, *, random: bool) -
 
 
 def begins_token(word: bytes, width: int) -> bool:
-    """Say whether the word, which ends a line of this width, can be the beginning of a token that goes on."""
+    """Return whether the last word of a line may be the first part of a token."""
     return any(
         word.startswith(prefix) and (len(word) < len(prefix) + need or width >= WRAP_WIDTH)
         for prefix, _, need in _tokens().get(word[:2], ())
@@ -111,24 +111,24 @@ def _long_word(data: bytes, start: int, end: int) -> Span | None:
     if token := _from(data, start, end):
         return token
     if data[end : end + 1] == b".":
-        found = (
+        matches = (
             match
             for word in shipped_table("secrets")["words"]
             if (match := _pattern(word).match(data, start)) and looks_random(match[0])
         )
-        return next((match.span() for match in found), None)
+        return next((match.span() for match in matches), None)
     return None
 
 
 def _from(data: bytes, start: int, end: int) -> Span | None:
-    """Return the token that begins here, or behind what stands before a word and is none of it."""
+    """Return the token that begins here, or after an escape character before the word."""
     before = data[start - 1 : start]
     lead = name_pattern("lead").match(data, start, end) if before and before in LEADS else None
     return (_token(data, lead.end()) if lead else None) or _token(data, start)
 
 
 def _dotted(data: bytes, end: int) -> Iterator[bytes]:
-    """Yield the words before a dot, the most of them first: some prefixes have dots."""
+    """Yield the words before a dot, the longest text first. Some prefixes contain dots."""
     match = name_pattern("dotted").search(data, max(0, end - LONGEST_PREFIX), end)
     words = match.group() if match else b""
     while words:
@@ -147,17 +147,17 @@ def _token(data: bytes, start: int) -> Span | None:
 
 
 def _is_digest(data: bytes, start: int) -> bool:
-    """Tell the name of an object in git, or the sum of a file, however it begins: a lock file holds thousands of them."""
+    """Return whether this is an object id of git or the digest of a file. Lock files hold thousands."""
     return bool(name_pattern("digest").match(data, start)) or bool(
-        name_pattern("sums").search(data, max(0, start - LONGEST_SUM), start)
+        name_pattern("sums").search(data, max(0, start - LONGEST_DIGEST_START), start)
     )
 
 
 def _is_token(body: bytes, prefix: bytes, alphabet: str) -> bool:
-    """Judge what follows a prefix: the clearer that is, the less must the rest look made up."""
+    """Return whether the text after a prefix is a token. After a clear prefix it need not look random."""
     if alphabet == "upper":
         return not body[-1:].islower()
-    if alphabet == "hex" or (alphabet in PURE and not prefix.isalnum()):
+    if alphabet == "hex" or (alphabet in WORDLESS_ALPHABETS and not prefix.isalnum()):
         return True
     if len(prefix) >= CLEAR_PREFIX and not prefix.isalpha():
         return len(CASES.findall(body)) >= 2 or any(48 <= code <= 57 for code in body)  # noqa: PLR2004  # a digit
@@ -165,7 +165,7 @@ def _is_token(body: bytes, prefix: bytes, alphabet: str) -> bool:
 
 
 def _reach(data: bytes, start: int, alphabet: re.Pattern[bytes], need: int) -> int:
-    """Return where the token ends, which may be some lines further down where its line was too narrow for it."""
+    """Return the end of a token, which may be some lines below if the text is wrapped."""
     end = _run(alphabet, data, start)
     for _ in range(WRAPPED_LINES):
         gap = name_pattern("break").match(data, end)
@@ -193,7 +193,7 @@ def _alphabet(name: str) -> re.Pattern[bytes]:
 
 @cache
 def _tokens() -> dict[bytes, tuple[tuple[bytes, str, int], ...]]:
-    """Return the prefixes by their first two letters, the longest first."""
+    """Return the prefixes by their first two letters, with the longest first."""
     table: dict[bytes, list[tuple[bytes, str, int]]] = {}
     for alphabet, needs in shipped_table("secrets")["tokens"].items():
         for prefix, need in needs.items():
@@ -202,8 +202,8 @@ def _tokens() -> dict[bytes, tuple[tuple[bytes, str, int], ...]]:
 
 
 @cache
-def _broken() -> tuple[bytes, ...]:
-    """Return the prefixes of tokens that are no long word: a sign in them may break it."""
+def _short_prefixes() -> tuple[bytes, ...]:
+    """Return the prefixes of tokens that another character may split into short words."""
     rows = [row for rows in _tokens().values() for row in rows]
     short = (prefix for prefix, alphabet, _ in rows if alphabet == "base64" and len(prefix) <= SHORT_PREFIX)
     return (*(prefix for prefix, _, _ in rows if prefix.translate(None, WORDLY)), *short)
@@ -211,7 +211,7 @@ def _broken() -> tuple[bytes, ...]:
 
 @cache
 def name_pattern(name: str) -> re.Pattern[bytes]:
-    """Return what the catalogue says of names or of values, as one pattern."""
+    """Return a pattern of the catalogue for names or values."""
     return re.compile(shipped_table("secrets")["signs"][name].encode())
 
 
@@ -221,7 +221,7 @@ def _pattern(shape: str) -> re.Pattern[bytes]:
 
 
 def named_spans(data: bytes) -> Iterator[Span]:
-    """Yield where the values of secret names stand."""
+    """Yield the positions of values that follow secret names."""
     low = data.lower()
     for needle in map(str.encode, shipped_table("secrets")["needles"]):
         if needle not in low:
@@ -240,7 +240,7 @@ def _follows(needle: bytes) -> re.Pattern[bytes]:
 
 @lru_cache(maxsize=4096)
 def secret_weight(name: bytes) -> Weight | None:
-    """Say what has this name: a secret that a person may have chosen, one that a machine made, or neither."""
+    """Return which secret has this name: a chosen password (strong), a generated one (weak), or none."""
     if name_pattern("ordinary").search(name):
         return None
     if name_pattern("strong").search(name):
@@ -251,7 +251,7 @@ def secret_weight(name: bytes) -> Weight | None:
 
 
 def is_credible_secret(value: bytes, *, strong: bool, quoted: bool) -> bool:
-    """Tell a secret from a word, a path, a piece of code, or what stands in for one."""
+    """Return whether a value is a secret, and no word, path, code or placeholder."""
     if len(value) < (SHORTEST_PASSWORD if strong else SHORTEST_KEY) or b" " in value or b"\t" in value:
         return False
     if (
@@ -283,30 +283,30 @@ def _value(data: bytes, low: bytes, match: re.Match[bytes]) -> Span | None:
     if value is None:
         return None
     if match["gap"] is not None:
-        return _told(value, strong=weight == "strong")
-    return _cookie(data, value) if b"cookie" in name else _judged(data, value, name, strong=weight == "strong")
+        return _unseparated_value(value, strong=weight == "strong")
+    return _cookie(data, value) if b"cookie" in name else _separated_value(data, value, name, strong=weight == "strong")
 
 
 def _is_key(low: bytes, begins: int) -> bool:
-    """Say whether a key is one to something: `?key=` in an address, or `api key` in prose."""
+    """Return whether a key is a secret: `?key=` in an address, or `api key` in prose."""
     before = low[max(0, begins - 12) : begins]
     if before[-1:] == b" ":
         return before[-2:-1].isalnum() and not name_pattern("ordinary").search(before.rstrip())
     return before[-1:] in {b"?", b"&"}
 
 
-def _told(match: re.Match[bytes], *, strong: bool) -> Span | None:
-    """Take a value that follows a name with nothing between them only if nothing else looks so."""
+def _unseparated_value(match: re.Match[bytes], *, strong: bool) -> Span | None:
+    """Return a value without a separator after its name, if no ordinary text looks like it."""
     if match["quoted"] is not None:
-        sure = strong and match["mark"] != b"`" and is_credible_secret(match["quoted"], strong=True, quoted=True)
-        return match.span("quoted") if sure else None
-    made_up = name_pattern("made_up").match(match["bare"])
-    if made_up is None or len(TURNS.findall(made_up[0])) < SURE_TURNS:
+        is_secret = strong and match["mark"] != b"`" and is_credible_secret(match["quoted"], strong=True, quoted=True)
+        return match.span("quoted") if is_secret else None
+    generated = name_pattern("made_up").match(match["bare"])
+    if generated is None or len(TURNS.findall(generated[0])) < SURE_TURNS:
         return None
-    return match.start("bare"), match.start("bare") + made_up.end()
+    return match.start("bare"), match.start("bare") + generated.end()
 
 
-def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -> Span | None:
+def _separated_value(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -> Span | None:
     header, address = b"authorization" in name, b"webhook" in name or b"dsn" in name
     quoted = match["quoted"] is not None
     start, end = match.span("quoted" if quoted else "bare")
@@ -321,18 +321,18 @@ def _judged(data: bytes, match: re.Match[bytes], name: bytes, *, strong: bool) -
         end = start + len(data[start:end].rstrip(TRAILING))
     value = data[start:end]
     if header and scheme:
-        taken = len(value) >= SHORTEST_COOKIE and not (
+        is_secret = len(value) >= SHORTEST_COOKIE and not (
             name_pattern("placeholder").match(value) or name_pattern("no_value").fullmatch(value)
         )
     else:
-        taken = is_credible_secret(value, strong=strong, quoted=quoted) or (
+        is_secret = is_credible_secret(value, strong=strong, quoted=quoted) or (
             address and value.startswith(b"http") and looks_random(value)
         )
-    return (start, end) if taken else None
+    return (start, end) if is_secret else None
 
 
 def _cookie(data: bytes, match: re.Match[bytes]) -> Span | None:
-    """Leave a cookie its name; all else of the line goes, as one line can hold many."""
+    """Return everything after the name of a cookie. One line can hold several."""
     start, end = match.span("quoted" if match["quoted"] is not None else "bare")
     equals = data.find(b"=", start, min(end, start + 64))
     if equals < 0:
