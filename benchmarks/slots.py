@@ -55,7 +55,7 @@ def compare(root: Path, rounds: int) -> dict[str, tuple[float, float]]:
         repository_changes=RepositoryChanges(repository),
     )
     work.open_branch(repository.head)
-    work.shared.borrowed()
+    work.shared.git_folder_template()
     times: dict[str, list[tuple[float, float]]] = {}
     for number in range(rounds):
         linked, apart = root.parent / f"{root.name}-linked{number}", root.parent / f"{root.name}{number}.index"

@@ -251,7 +251,7 @@ def test_a_lock_is_left_alone_while_git_works_in_the_folder(scratch: Path) -> No
     ) as busy:
         wait_until(lambda: bool(git_processes(path)), pause=GLANCE)
         with pytest.raises(Exception, match=str(busy.pid)):
-            wait_for_git(path, patience=0.05)
+            wait_for_git(path, timeout=0.05)
         assert lock.exists()
         busy.kill()
     work.prepare(0, work.tip())

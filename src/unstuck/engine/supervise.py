@@ -10,7 +10,7 @@ from unstuck.engine.requests import APPROVE, RequestHandler
 from unstuck.engine.resume import begin, note_change, note_ticks, start_from, take_edits, take_plan, take_up
 from unstuck.engine.stops import RunStop
 from unstuck.engine.verification import check_base_before_first_session
-from unstuck.git.protocols import Home
+from unstuck.git.merge_back import MergeBack
 from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Journal
 from unstuck.model.event import BroughtHome, Entry, Inherited, Operated, RunEnded, RunStarted
@@ -52,7 +52,7 @@ class Supervisor:
     services: Services
     journal: Journal
     run_files: RunFiles
-    home: Home
+    home: MergeBack
     stop: RunStop
 
     def work(self, situation: Situation) -> None:
@@ -143,13 +143,13 @@ MERGED_TREE_LOG = "merged"
 MOST_NAMES = 10
 
 
-def merge_back(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
+def merge_back(services: Services, home: MergeBack, run_files: RunFiles) -> BroughtHome:
     """Merge the work into the user's branch as the commit mode says. Otherwise return why not and what to type."""
     result, note = _merge_work_back(services, home, run_files), _new_tasks_note(services)
     return replace(result, text=f"{result.text} {note}") if note else result
 
 
-def _merge_work_back(services: Services, home: Home, run_files: RunFiles) -> BroughtHome:
+def _merge_work_back(services: Services, home: MergeBack, run_files: RunFiles) -> BroughtHome:
     started = services.recorder.state.started
     assert started is not None
     mode, branch = started.options.commit, run_branch(services.checks.run_id)
@@ -232,7 +232,7 @@ def _message(state: RunState) -> str:
     return "\n".join([title, "", *rows]) + "\n"
 
 
-def _with_plan(services: Services, home: Home, run_files: RunFiles, text: str) -> str:
+def _with_plan(services: Services, home: MergeBack, run_files: RunFiles, text: str) -> str:
     """Commit the ticks of the plan as the last commit, if HEAD holds the plan. A plan that the user edits now is left alone."""
     state = services.recorder.state
     if state.started is None or not state.started.plan_files:

@@ -1,4 +1,7 @@
-"""Edge: Run git commands: no hooks, no prompts, no editor, no signing unless asked, no shell, no locale. Remove the locks that killed ones left."""
+"""Run git commands without hooks, prompts, editors, signing, a shell or a locale.
+
+It also waits for git commands that outlived a supervisor, and removes the locks of killed ones.
+"""
 
 import contextlib
 import os
@@ -23,7 +26,7 @@ QUIET_CONFIG = (
     "advice.detachedHead=false",
     "submodule.recurse=false",
 )
-"""Set for every command of ours, over whatever the user has configured."""
+"""Set for every command, instead of the user's own configuration."""
 
 GIT_VARIABLES = (
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_PREFIX"),
@@ -32,9 +35,9 @@ GIT_VARIABLES = (
     *("GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),
     *("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"),
 )
-"""Variables that would point our commands at another repository, as inside a git hook, or change what they mean."""
+"""Variables that would make a command use another repository, as inside a git hook, or change its meaning."""
 
-FIXED = {
+FIXED_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": "true",
     "GIT_SEQUENCE_EDITOR": "true",
@@ -54,10 +57,10 @@ class Git:
     sign: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
-    """Configuration as `name=value`, over the user's and the quiet one."""
+    """Configuration as `name=value`. It overrides the user's and the quiet one."""
 
     def __call__(self, *args: str, stdin: str | None = None) -> str:
-        """Run a command that must succeed; return its output without the last newline."""
+        """Run a command that must succeed. Return its output without the last newline."""
         done = self.attempt(*args, stdin=stdin)
         if done.returncode != 0:
             raise GitFailed(
@@ -69,27 +72,28 @@ class Git:
     def attempt(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command that may fail."""
         # Bytes, because text mode would turn a carriage return in a file name into a newline.
-        given = stdin.encode("utf-8", "surrogateescape") if stdin is not None else None
-        patience = AT_A_PIPE if "GIT_WORK_TREE" in self.env else None  # in a slot, where an agent may have put one
-        where = subprocess.DEVNULL if given is None else subprocess.PIPE
-        with self._started(*args, stdin=where, stderr=subprocess.PIPE) as process:
+        content = stdin.encode("utf-8", "surrogateescape") if stdin is not None else None
+        is_in_slot = "GIT_WORK_TREE" in self.env  # an agent may have put a pipe there
+        timeout = PIPE_CHECK_SECONDS if is_in_slot else None
+        source = subprocess.DEVNULL if content is None else subprocess.PIPE
+        with self._started(*args, stdin=source, stderr=subprocess.PIPE) as process:
             printed = None
             while printed is None:
                 try:
-                    printed = process.communicate(given, timeout=patience)
+                    printed = process.communicate(content, timeout=timeout)
                 except subprocess.TimeoutExpired:
-                    given = None
-                    _let_through(self.cwd)
+                    content = None
+                    _remove_blocking_pipes(self.cwd)
             out, err = (stream.decode("utf-8", "surrogateescape") for stream in printed)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     @contextmanager
     def streaming(self, *args: str, stdin: str) -> Iterator[IO[bytes]]:
-        """Run a command whose output may be larger than what is wanted of it; give it as it is printed."""
-        with TemporaryFile() as given:  # a pipe could fill up on both sides
-            given.write(stdin.encode("utf-8", "surrogateescape"))
-            given.seek(0)
-            with self._started(*args, stdin=given.fileno(), stderr=subprocess.DEVNULL) as process:
+        """Run a command and yield its output as a stream, for callers that read only a part."""
+        with TemporaryFile() as source:  # a pipe could fill up on both sides
+            source.write(stdin.encode("utf-8", "surrogateescape"))
+            source.seek(0)
+            with self._started(*args, stdin=source.fileno(), stderr=subprocess.DEVNULL) as process:
                 assert process.stdout is not None
                 yield process.stdout
 
@@ -101,7 +105,7 @@ class Git:
             return subprocess.Popen(
                 ["git", *options, *args],
                 cwd=self.cwd,
-                env=environment | FIXED | dict(self.env),
+                env=environment | FIXED_VARIABLES | dict(self.env),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -124,7 +128,7 @@ class Git:
         return tuple(name for name in self(*args).split("\0") if name)
 
     def resolve(self, *names: str) -> tuple[str | None, ...]:
-        """Return the object id of each name, None for what git says is missing, in one command."""
+        """Return the object id of each name, or None if it is missing, in one command."""
         lines = self("cat-file", "--batch-check=%(objectname)", stdin="".join(f"{name}\n" for name in names)).split(
             "\n"
         )
@@ -141,52 +145,52 @@ class Git:
 
 
 def displayable(text: str) -> str:
-    """Return a file name or git's own words as text that any terminal, journal or report can hold."""
+    """Return a file name or a message of git as text that any terminal, journal or report accepts."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextmanager
 def report_write_errors(path: Path) -> Iterator[None]:
-    """Say which file of ours cannot be written, and what to do about it."""
+    """Raise an error with a hint if the file cannot be written."""
     try:
         yield
     except OSError as error:
         raise unwritable(path, error) from error
 
 
-AT_A_PIPE = 1.0
-"""Seconds after which it is looked for a pipe at which git waits."""
+PIPE_CHECK_SECONDS = 1.0
+"""After this time git may be waiting for a named pipe of an agent."""
 READ_BY_GIT = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
 
 
-def _let_through(slot: Path) -> None:
-    """Let git through where it waits at a pipe in the place of a file that it reads: it finds it empty, and gone next time."""
-    for place, _, names in os.walk(slot):
-        for path in (f"{place}/{name}" for name in names if name in READ_BY_GIT):
-            with contextlib.suppress(OSError):  # nobody waits at this one
+def _remove_blocking_pipes(slot: Path) -> None:
+    """Remove named pipes in the place of files that git reads. A waiting git reads an empty file."""
+    for folder, _, names in os.walk(slot):
+        for path in (f"{folder}/{name}" for name in names if name in READ_BY_GIT):
+            with contextlib.suppress(OSError):  # no process reads from this pipe
                 if stat.S_ISFIFO(os.lstat(path).st_mode):
                     os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
                     Path(path).unlink()
 
 
 PROC = Path("/proc")
-PATIENCE = 30.0
-"""Seconds that a git command left over from a crash may take to end by itself."""
+GIT_TIMEOUT_SECONDS = 30.0
+"""Time for a git command that outlived a crash to end."""
 
-STALE_AFTER = 2.0
-"""Git holds a ref's lock for milliseconds; one that nobody has open and that is older than this has no owner."""
+STALE_LOCK_SECONDS = 2.0
+"""Git holds a ref's lock for milliseconds. An older one that no process has open has no owner."""
 
-STALE_AFTER_UNSEEN = 60.0
-"""The same where no process can be looked at."""
+STALE_LOCK_SECONDS_WITHOUT_PROC = 60.0
+"""The same where the open files of processes cannot be seen."""
 
 
-def wait_for_git(folder: Path, patience: float = PATIENCE, *, ours: bool = False) -> None:
-    """Return when no git command works inside the folder any more; nobody may start one there but the caller.
+def wait_for_git(folder: Path, timeout: float = GIT_TIMEOUT_SECONDS, *, only_own: bool = False) -> None:
+    """Return when no git command works inside the folder any more. Only the caller may start one there.
 
-    With `ours`, only commands that a supervisor started count, and other people may work there.
+    With `only_own`, only the commands of a supervisor count, and the user may run git there.
     """
-    deadline = time.monotonic() + patience
-    while pids := [pid for pid in git_processes(folder) if not ours or _has_our_settings(pid)]:
+    deadline = time.monotonic() + timeout
+    while pids := [pid for pid in git_processes(folder) if not only_own or _has_quiet_config(pid)]:
         if time.monotonic() > deadline:
             raise GitFailed(
                 f"git still runs in {folder} (process {', '.join(map(str, pids))}).",
@@ -196,8 +200,8 @@ def wait_for_git(folder: Path, patience: float = PATIENCE, *, ours: bool = False
 
 
 def remove_stale_lock(lock: Path) -> bool:
-    """Remove a ref's lock if it is old and nobody has it open; return whether the way is free now."""
-    _await_age(lock, STALE_AFTER if PROC.is_dir() else STALE_AFTER_UNSEEN)
+    """Remove a ref's lock if it is old and no process has it open. Return whether it is gone."""
+    _await_age(lock, STALE_LOCK_SECONDS if PROC.is_dir() else STALE_LOCK_SECONDS_WITHOUT_PROC)
     if lock.exists() and not is_file_open(lock):
         lock.unlink(missing_ok=True)
     return not lock.exists()
@@ -206,7 +210,7 @@ def remove_stale_lock(lock: Path) -> bool:
 def git_processes(folder: Path) -> tuple[int, ...]:
     """List the running git commands whose working folder is this one or inside it."""
     top = os.fsencode(folder.resolve())
-    return tuple(pid for pid in _processes() if _about(pid, "comm").startswith(b"git") and _works_inside(pid, top))
+    return tuple(pid for pid in _processes() if _proc_file(pid, "comm").startswith(b"git") and _works_inside(pid, top))
 
 
 def processes_inside(folder: Path) -> tuple[int, ...]:
@@ -222,15 +226,15 @@ def _processes() -> Iterator[int]:
                 yield int(name)
 
 
-def _about(pid: int, name: str) -> bytes:
-    """Read what the kernel says of a process; nothing if it is gone."""
+def _proc_file(pid: int, name: str) -> bytes:
+    """Return a file of /proc about a process, or nothing if the process is gone."""
     with contextlib.suppress(OSError):
         return (PROC / str(pid) / name).read_bytes()
     return b""
 
 
-def _has_our_settings(pid: int) -> bool:
-    arguments = _about(pid, "cmdline").split(b"\0")
+def _has_quiet_config(pid: int) -> bool:
+    arguments = _proc_file(pid, "cmdline").split(b"\0")
     return all(setting.encode() in arguments for setting in QUIET_CONFIG)
 
 
@@ -252,7 +256,7 @@ def is_file_open(path: Path) -> bool:
 
 
 def _await_age(lock: Path, seconds: float) -> None:
-    deadline = time.monotonic() + seconds  # one that was made before the clock was set back is never old
+    deadline = time.monotonic() + seconds  # after the clock was set back, a lock may seem to be from the future
     with contextlib.suppress(FileNotFoundError):
         while time.time() - lock.stat().st_mtime < seconds and time.monotonic() < deadline:
             time.sleep(0.05)

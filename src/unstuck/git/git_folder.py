@@ -1,4 +1,8 @@
-"""unstuck.git.git_folder."""
+"""The git folder of a slot, which the agent can write.
+
+Rules: it shares the user's objects and nothing that can be written. Git reads only objects from it, and only if its
+object store is unchanged.
+"""
 
 import os
 import re
@@ -17,12 +21,12 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"ref: (refs/[\w./+@-]+)")
 
 
-LARGEST = 10_000_000
-"""Bytes of a git folder's file that are looked at."""
+MAX_FILE_BYTES_READ = 10_000_000
+"""Larger files of a git folder are ignored."""
 
 
 def head_commit(folder: Path, top: Path) -> str | None:
-    """Return the commit that the repository in a folder stands on, read as text; None where that is not plain to see."""
+    """Return the commit of HEAD, read as text without git, or None if that is not possible."""
     git_dir = _git_dir(folder, top)
     head = _text(git_dir / "HEAD") if git_dir else ""
     ref = REF.fullmatch(head)
@@ -36,32 +40,34 @@ def head_commit(folder: Path, top: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotObjects:
-    """The objects that a slot has for itself."""
+    """The objects that an agent added in its slot."""
 
     git: Git
     """Git on the user's repository."""
     objects: Path
     alternates: str
-    """What we wrote there: who changed it would let us read from anywhere."""
+    """The original list of shared object folders. A changed one would let git read from any folder."""
 
     @property
-    def sound(self) -> bool:
-        plain = self.objects.is_dir() and not self.objects.is_symlink() and not self.objects.parent.is_symlink()
-        lenders = self.objects / "info" / "alternates"
-        return plain and not (self.objects / "info").is_symlink() and _text(lenders) == self.alternates.strip()
+    def is_intact(self) -> bool:
+        """Return whether the agent left the object store as it was made."""
+        has_no_links = self.objects.is_dir() and not self.objects.is_symlink() and not self.objects.parent.is_symlink()
+        alternates = self.objects / "info" / "alternates"
+        has_no_links = has_no_links and not (self.objects / "info").is_symlink()
+        return has_no_links and _text(alternates) == self.alternates.strip()
 
     @property
     def inside(self) -> Git:
-        """Git that reads and writes the slot's objects, by the user's configuration."""
-        lenders = (f'"{line}"' for line in self.alternates.splitlines())
+        """Git that reads and writes the slot's objects, with the user's configuration."""
+        folders = (f'"{line}"' for line in self.alternates.splitlines())
         return self.git.using(
             GIT_OBJECT_DIRECTORY=str(self.objects),
-            GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(lenders),
+            GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(folders),
             GIT_NO_REPLACE_OBJECTS="1",
         )
 
-    def bring(self, commit: str, base: str) -> bool:
-        """Copy a commit and what it needs beyond `base`; refuse all of it if anything is broken or missing."""
+    def copy_to_user(self, commit: str, base: str) -> bool:
+        """Copy a commit and its objects beyond `base`. Copy nothing if an object is broken or missing."""
         packed = self.inside.attempt("pack-objects", "--revs", "--stdout", "--quiet", stdin=f"{commit}\n^{base}\n")
         if packed.returncode != 0:
             return False
@@ -69,18 +75,18 @@ class SlotObjects:
 
 
 def _git_dir(folder: Path, top: Path) -> Path | None:
-    """Return a repository's git folder if it lies inside the slot, be it through a `.git` file."""
-    place = folder / ".git"
-    if place.is_symlink():
+    """Return a repository's git folder if it lies inside the slot. A `.git` file may name it."""
+    git_dir = folder / ".git"
+    if git_dir.is_symlink():
         return None
-    if place.is_file():
-        place = folder / _text(place).removeprefix("gitdir: ")
-    return place if place.is_dir() and place.resolve().is_relative_to(top.resolve()) else None
+    if git_dir.is_file():
+        git_dir = folder / _text(git_dir).removeprefix("gitdir: ")
+    return git_dir if git_dir.is_dir() and git_dir.resolve().is_relative_to(top.resolve()) else None
 
 
 def _text(path: Path) -> str:
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_FILE_BYTES_READ:
             return ""
         return path.read_text("utf-8", "surrogateescape").strip()
     except OSError:
@@ -88,7 +94,7 @@ def _text(path: Path) -> str:
 
 
 NO_PUSH = "push-is-refused-here-because-the-supervisor-lands-what-its-checks-pass"
-"""Git says `transport '…' not allowed`, so the name of the transport is the sentence."""
+"""Git prints `transport '…' not allowed`, so the name of the transport is the message."""
 
 
 OWN_CONFIG = f"""\
@@ -108,7 +114,7 @@ OWN_CONFIG = f"""\
 [gc]
 	auto = 0
 """
-"""No way out: neither to the user's repository nor to any other. An agent that means to can override it with `-c`."""
+"""It stops pushes and fetches by mistake. An agent can override it with `-c`."""
 
 
 COPIED = ("info/exclude", "info/attributes", "info/sparse-checkout", "shallow")
@@ -122,72 +128,72 @@ REPLACED = ("HEAD", "index")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFolderTemplate:
-    """What every slot of a run is furnished with."""
+    """The content of the git folder of every slot."""
 
     refs: str
     """Branches and tags in the form of `packed-refs`."""
     config: str
     stores: tuple[Path, ...]
-    """Where the objects are."""
+    """The object folders that slots share."""
 
     @property
     def alternates(self) -> str:
         return "".join(f"{store}\n" for store in self.stores)
 
 
-def write_git_folder(git_dir: Path, source: Path, head: str, borrowed: GitFolderTemplate) -> None:
-    """Put a new git folder in the place of whatever is there; `source` is the git folder whose local files count."""
+def write_git_folder(git_dir: Path, source: Path, head: str, template: GitFolderTemplate) -> None:
+    """Replace a git folder by a new one. Local files such as `info/exclude` come from `source`."""
     form = "\tobjectFormat = sha256\n" if len(head) == SHA256 else ""
     version = f"[core]\n\trepositoryformatversion = {1 if form else 0}\n[extensions]\n{form}"
     texts = {
-        "objects/info/alternates": borrowed.alternates,
-        "config": version + borrowed.config,
-        "packed-refs": borrowed.refs,
+        "objects/info/alternates": template.alternates,
+        "config": version + template.config,
+        "packed-refs": template.refs,
     }
     files = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     files |= {name: (source / name).read_bytes() for name in COPIED if (source / name).is_file()}
-    if not _holds(git_dir, files):
+    if not _is_unchanged(git_dir, files):
         remove_path(git_dir)
         for folder in ("objects/info", "refs/heads", "info", "hooks"):
             (git_dir / folder).mkdir(parents=True)
         for name, content in files.items():
             (git_dir / name).write_bytes(content)
-    (git_dir / "HEAD").unlink(missing_ok=True)  # it could be another name of a file of the user's
+    (git_dir / "HEAD").unlink(missing_ok=True)  # it could be a hard link to a file of the user
     (git_dir / "HEAD").write_text(f"{head}\n")
 
 
-def _holds(git_dir: Path, files: Mapping[str, bytes]) -> bool:
-    """Tell whether a git folder is as we made it, but for HEAD and index, which are put anew anyway."""
-    found, top = 0, str(git_dir)
+def _is_unchanged(git_dir: Path, files: Mapping[str, bytes]) -> bool:
+    """Return whether a git folder is unchanged, apart from HEAD and index, which are replaced anyway."""
+    count, top = 0, str(git_dir)
     for folder, folders, names in os.walk(top):  # as text: paths would take longer than git itself
         if os.path.islink(folder) or any(os.path.islink(f"{folder}/{name}") or name in REPLACED for name in folders):  # noqa: PTH114
             return False
         for path in (f"{folder}/{name}" for name in names):
             name = path[len(top) + 1 :]
-            if name not in REPLACED and (name not in files or not _is(path, files[name])):
+            if name not in REPLACED and (name not in files or not _has_content(path, files[name])):
                 return False
-            found += name in files
-    return found == len(files)
+            count += name in files
+    return count == len(files)
 
 
-def _is(path: str, content: bytes) -> bool:
+def _has_content(path: str, content: bytes) -> bool:
     facts = os.lstat(path)
     return stat.S_ISREG(facts.st_mode) and facts.st_size == len(content) and Path(path).read_bytes() == content
 
 
 def remove_path(path: Path) -> None:
-    """Remove a file or a folder, read-only folders and all; follow no link."""
-    if path.is_symlink() or not path.is_dir():  # a pipe must not be opened
+    """Remove a file or a folder, even a read-only one. Follow no link."""
+    if path.is_symlink() or not path.is_dir():  # opening a pipe would block
         path.unlink(missing_ok=True)
     else:
         try:
             shutil.rmtree(path, onerror=_open_and_retry)
-        except RecursionError:  # folders in folders, thousands of them
+        except RecursionError:  # thousands of nested folders
             subprocess.run(["rm", "-rf", "--", str(path)], stdout=subprocess.DEVNULL, check=False)
 
 
 def _open_and_retry(_function: object, name: str, _error: object) -> None:
-    """Remove what a missing permission protects: module caches are read-only, and an agent may lock itself out."""
+    """Remove a path without write permission. Module caches and some agents' folders are read-only."""
     path = Path(name)
     path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
     if path.is_dir() and not path.is_symlink():

@@ -1,6 +1,7 @@
-"""Edge: Bring the run's branch home to the user's branch at the end, or say exactly why not and what to type.
+"""Merge the run's branch back into the user's branch at the end of a run.
 
-Law: what the user has not committed is never overwritten. A merge happens only where every touched file is clean.
+Rules: uncommitted work of the user is never overwritten. A merge happens only where every touched file is clean.
+Where it is not possible, the result names the reason and the command to type.
 """
 
 import contextlib
@@ -31,9 +32,9 @@ UNFINISHED = {
 SCRIPT_FILES = 200
 TRAILERS = ("Unstuck-Run: ", "Unstuck-Task: ", "Unstuck-Attempt: ")
 SPECIAL = re.compile(r"[][.*+?(){}|^$\\]")
-"""What means something in a pattern of git's."""
+"""Characters with a meaning in git's patterns."""
 Change = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
-"""What we have to write into files, given and returned by their paths."""
+"""Returns the new contents of files from the old ones, both by path."""
 PICK = """\
 pick() {
   commit=$1
@@ -42,15 +43,15 @@ pick() {
   test $# -gt 0 && test -n "$(git log -1 --format=%h -E --all-match "$@" HEAD)" && return
   git cherry-pick --ff --cleanup=verbatim "$commit"
 }"""
-"""Takes a commit over unless the branch has it, or one picked from it, which the trailers of its message tell."""
+"""Picks a commit unless the branch has it, or has one with the same trailers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeBack:
-    """One run's way home."""
+    """The merge of one run's branch back into the user's branch."""
 
     repository: Repository
-    """As it was when the run began: its branch is where the work goes."""
+    """The repository at the start of the run. The work goes to its branch."""
     run: str
     identity: Identity
     mode: Literal["auto", "single"] = "auto"
@@ -61,12 +62,12 @@ class MergeBack:
         return run_branch(self.run)
 
     def plan_merge(self, *, message: str, at: float) -> MergePlan:
-        """Say what would be done. Writes at most a commit object; the message is for a single or a merge commit."""
-        place = self._user_branch()
-        if isinstance(place, NotPossible):
-            return place
+        """Return what `apply_merge` would do. Write at most a commit object, with this message."""
+        checkout = self._user_branch()
+        if isinstance(checkout, NotPossible):
+            return checkout
         _undo_half_a_merge(self._git, self.repository)
-        git, (branch, head) = self._git, place
+        git, (branch, head) = self._git, checkout
         tip = git("rev-parse", f"refs/heads/{self.run_branch}")
         if not git.succeeds("merge-base", head, tip):
             return self._rewritten(branch)
@@ -89,11 +90,11 @@ class MergeBack:
         return self._refusal(head, commit) or Merge(commit=commit, tree=tree)
 
     def apply_merge(self, commit: str) -> AlreadyMerged | NotPossible:
-        """Move the user's branch and files on to `commit`, a descendant of where they are; refuse rather than overwrite."""
-        place = self._user_branch()
-        if isinstance(place, NotPossible):
-            return place
-        git, (branch, head) = self._git, place
+        """Move the user's branch and files forward to `commit`, or refuse where files would be overwritten."""
+        checkout = self._user_branch()
+        if isinstance(checkout, NotPossible):
+            return checkout
+        git, (branch, head) = self._git, checkout
         if git.succeeds("merge-base", "--is-ancestor", commit, head):
             return AlreadyMerged(commit=head)
         if refusal := self._refusal(head, commit):
@@ -109,21 +110,21 @@ class MergeBack:
         return AlreadyMerged(commit=commit)
 
     def commit_plan(self, paths: Sequence[str], change: Change, *, message: str, at: float) -> str | NotPossible | None:
-        """Make a change of ours in the plan's files as they were committed, and commit that; None if it changes nothing.
+        """Commit a change to the plan's committed files. Return the commit, or None if nothing changes.
 
-        A person's own edits stay theirs, staged or not: the change is made in what is staged, too. What HEAD does not
-        have stays so. The index comes first: cut short, it holds a tick that is true, and the rest is done again.
+        The user's own edits stay uncommitted. If they are staged, the index gets the change, too. Files that HEAD does
+        not have stay uncommitted. The index is written first: after a crash it is correct, and the rest is done again.
         """
-        place = self._user_branch()
-        if isinstance(place, NotPossible):
-            return place
-        git, (_, head) = self._git, place
-        there = _entries(git, "ls-tree", "-z", "--full-tree", head, "--", *paths) if paths else {}
-        listed = [f":(top,literal){path}" for path in there]
-        staged = _entries(git, "ls-files", "-z", "--stage", "--", *listed) if there else {}
+        checkout = self._user_branch()
+        if isinstance(checkout, NotPossible):
+            return checkout
+        git, (_, head) = self._git, checkout
+        committed = _entries(git, "ls-tree", "-z", "--full-tree", head, "--", *paths) if paths else {}
+        pathspecs = [f":(top,literal){path}" for path in committed]
+        staged = _entries(git, "ls-files", "-z", "--stage", "--", *pathspecs) if committed else {}
         try:
-            after = _changed(git, there, change)
-            entries = _changed(git, {path: facts for path, facts in staged.items() if path in there}, change)
+            after = _changed(git, committed, change)
+            entries = _changed(git, {path: facts for path, facts in staged.items() if path in committed}, change)
             with _intent(self.repository, head, head):
                 if entries:
                     put_entries(git, entries)
@@ -136,7 +137,7 @@ class MergeBack:
                 )
                 git("update-ref", "-m", f"commit: {message.splitlines()[0]}", "HEAD", commit, head)
         except GitFailed as error:
-            files = tuple(there)
+            files = tuple(committed)
             return NotPossible(
                 reason=f"The plan's changes could not be committed: {error}",
                 command=f"git commit --only {' '.join(map(shlex.quote, files))}",
@@ -145,7 +146,7 @@ class MergeBack:
         return commit
 
     def write_script(self) -> Path:
-        """Write `.unstuck/commits.sh`, which makes the landed commits on the branch the user is on."""
+        """Write `.unstuck/commits.sh`, which makes the landed commits on the current branch when the user runs it."""
         start = self.repository.head
         listed = self._git(
             "rev-list", "--reverse", "--first-parent", "--no-merges", f"{start}..refs/heads/{self.run_branch}"
@@ -164,7 +165,7 @@ class MergeBack:
                 *(f"# {line}".rstrip() for line in message.splitlines()),
                 "#",
                 *self._files(commit),
-                shlex.join(["pick", commit, *_known_by(message)]),
+                shlex.join(["pick", commit, *_trailer_options(message)]),
             ]
         path = self.repository.ours / "commits.sh"
         with report_write_errors(path):
@@ -174,7 +175,7 @@ class MergeBack:
         return path
 
     def _files(self, commit: str) -> list[str]:
-        """List what a commit changes, as comments: a name with a line break in it must not become a command."""
+        """Return the files of a commit as comments. A line break in a name must not start a command."""
         listed = self._git.names("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--no-renames", commit)
         pairs = list(zip(listed[::2], listed[1::2], strict=True))
         more = [f"#   and {len(pairs) - SCRIPT_FILES} more"] if len(pairs) > SCRIPT_FILES else []
@@ -185,7 +186,7 @@ class MergeBack:
         return Git(self.repository.root, sign=self.sign, env=self.identity.env(), settings=DURABLE)
 
     def _user_branch(self) -> tuple[str, str] | NotPossible:
-        """Return the branch of the user's that the work goes to and its commit, if the checkout stands on it, at rest."""
+        """Return the user's branch and its commit, if it is checked out and no merge is in progress."""
         started = self.repository.branch
         if started is None:
             return self._not_possible("The run began on a detached HEAD, so there is no branch to move.")
@@ -207,15 +208,17 @@ class MergeBack:
         return started, head
 
     def _single(self, tip: str, *, message: str, at: float) -> str:
-        """Fold all that landed into one commit on the newest commit of the user's that the run has seen."""
-        seen = self._git("merge-base", "HEAD", tip)
-        tree, had = self._git("rev-parse", f"{tip}^{{tree}}", f"{seen}^{{tree}}").split()
-        if tree == had:
-            return seen
-        return make_commit(self._git, self.identity, tree=tree, parents=(seen,), message=message, at=at, sign=self.sign)
+        """Return one commit with all that landed, on the newest commit of the user that the run has."""
+        parent = self._git("merge-base", "HEAD", tip)
+        tree, old_tree = self._git("rev-parse", f"{tip}^{{tree}}", f"{parent}^{{tree}}").split()
+        if tree == old_tree:
+            return parent
+        return make_commit(
+            self._git, self.identity, tree=tree, parents=(parent,), message=message, at=at, sign=self.sign
+        )
 
     def _refusal(self, head: str, target: str) -> NotPossible | None:
-        """Look for files of the user's that the move from `head` to `target` would overwrite."""
+        """Return why the move from `head` to `target` would overwrite files of the user, or None."""
         touched = _touched(self._git, head, target)
         status = self._git.names("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
         dirty = tuple(sorted(touched.keys() & {entry[3:] for entry in status}))
@@ -223,11 +226,11 @@ class MergeBack:
             return self._not_possible(
                 f"You have uncommitted changes in {listed_names(dirty)}, which the run changed, too. Commit or stash them first.",
                 files=dirty,
-                dirty="--autostash ",  # where nothing is dirty any more, it takes nothing out of the stash
+                dirty="--autostash ",  # without dirty files it stashes nothing
             )
         added = [path for path, kind in touched.items() if kind == "A"]
-        found = {_in_the_way(self.repository.root, path, touched) for path in added}
-        hidden = tuple(sorted(path for path in found if path is not None))
+        obstacles = {_in_the_way(self.repository.root, path, touched) for path in added}
+        hidden = tuple(sorted(path for path in obstacles if path is not None))
         if hidden:
             return self._not_possible(
                 f"Files that git does not track are in the way: {listed_names(hidden)}. Move them away first.",
@@ -236,12 +239,15 @@ class MergeBack:
         return None
 
     def _rewritten(self, branch: str) -> NotPossible:
-        """Say how the work comes to a branch that was rewritten from its first commit on: a merge would bring the old one back."""
+        """Return the commands for a branch that was rewritten from its first commit on.
+
+        A merge would bring the old commits back.
+        """
         commits = f"{self.repository.head}..{self.run_branch}"
-        one = f"git cherry-pick --no-commit {commits} && git commit"
+        single = f"git cherry-pick --no-commit {commits} && git commit"
         return NotPossible(
             reason=f"{_short(branch)} has no commit in common with the run any more: it was amended or rewritten.",
-            command=one if self.mode == "single" else f"git cherry-pick {commits}",
+            command=single if self.mode == "single" else f"git cherry-pick {commits}",
         )
 
     def _not_possible(self, reason: str, files: tuple[str, ...] = (), dirty: str = "") -> NotPossible:
@@ -253,13 +259,13 @@ class MergeBack:
 
 
 def _setting(name: str, value: str) -> dict[str, str]:
-    """Set one more setting than the user's environment does; a branch name may hold what `-c` cannot."""
+    """Return the variables that add one setting. A branch name may contain characters that `-c` cannot."""
     count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
     return {"GIT_CONFIG_COUNT": str(count + 1), f"GIT_CONFIG_KEY_{count}": name, f"GIT_CONFIG_VALUE_{count}": value}
 
 
 def _in_the_way(root: Path, path: str, touched: Mapping[str, str]) -> str | None:
-    """Return the untracked file, ignored or not, that stands where `path` must go: git overwrites ignored ones."""
+    """Return the untracked file that `path` would overwrite, or None. Git overwrites ignored ones."""
     for folder in reversed(Path(path).parents[:-1]):
         place = root / folder
         if place.is_symlink() or (place.exists() and not place.is_dir()):
@@ -271,8 +277,11 @@ def _in_the_way(root: Path, path: str, touched: Mapping[str, str]) -> str | None
     return path if place.exists() or place.is_symlink() else None
 
 
-def _known_by(message: str) -> list[str]:
-    """Return the options of `git log` that find a commit with the same run, task and attempt; none if it lacks one."""
+def _trailer_options(message: str) -> list[str]:
+    """Return the options of `git log` that match the run, task and attempt of a commit message.
+
+    Return none if the message lacks one of them.
+    """
     trailers = [line for line in message.splitlines() if line.startswith(TRAILERS)]
     if len(trailers) != len(TRAILERS):
         return []
@@ -288,18 +297,18 @@ def _short(ref: str) -> str:
 
 
 def _entries(git: Git, *listing: str) -> dict[str, str]:
-    """Return what git lists of regular files, each path with `mode blob`; what is in conflict is left alone."""
-    found: dict[str, str] = {}
+    """Return the regular files of a listing, each path with `mode blob`. Files in conflict are left out."""
+    entries: dict[str, str] = {}
     for line in git.names(*listing):
         facts, _, path = line.partition("\t")
         mode, *kind, blob = facts.removesuffix(" 0").split(" ")
         if mode.startswith("100") and kind in ([], ["blob"]):
-            found[path] = f"{mode} {blob}"
-    return found
+            entries[path] = f"{mode} {blob}"
+    return entries
 
 
 def _changed(git: Git, entries: Mapping[str, str], change: Change) -> list[str]:
-    """Make a change in the contents of entries; return those that are others now, as `mode blob<tab>path`."""
+    """Apply a change to the contents of entries. Return the changed ones, as `mode blob<tab>path`."""
     contents = {path: git.attempt("cat-file", "blob", facts.split(" ")[1]).stdout for path, facts in entries.items()}
     after = change({path: text.encode("utf-8", "surrogateescape") for path, text in contents.items()})
     written = {path: content.decode("utf-8", "surrogateescape") for path, content in after.items()}
@@ -315,7 +324,7 @@ FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 
 @contextlib.contextmanager
 def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
-    """Note what is about to happen in the user's checkout; the note outlives a crash and nothing else."""
+    """Write a note while the user's checkout is changed. Only a crash leaves it behind."""
     note = _note(repository)
     with report_write_errors(note):
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -325,14 +334,14 @@ def _intent(repository: Repository, head: str, target: str) -> Iterator[None]:
 
 
 def _undo_half_a_merge(git: Git, repository: Repository) -> None:
-    """Put the checkout back to where it was before a merge of ours that was cut short; do nothing if none was."""
+    """Restore the checkout after a merge that a crash interrupted. Do nothing without one."""
     note = _note(repository)
     try:
-        noted, since = json.loads(note.read_text()), note.stat().st_mtime
-        head, target = str(noted["head"]), str(noted["target"])
+        record, since = json.loads(note.read_text()), note.stat().st_mtime
+        head, target = str(record["head"]), str(record["target"])
     except (OSError, ValueError, KeyError, TypeError):
         return
-    wait_for_git(repository.root, ours=True)  # the merge may have outlived its supervisor
+    wait_for_git(repository.root, only_own=True)  # the merge may have outlived its supervisor
     git_dir, branch = repository.git_dir, repository.common_dir / f"{repository.branch}.lock"
     for lock in (git_dir / "index.lock", git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", branch):
         with contextlib.suppress(FileNotFoundError):
@@ -352,24 +361,24 @@ def _touched(git: Git, head: str, target: str) -> dict[str, str]:
 
 
 def _put_back(git: Git, root: Path, head: str, target: str) -> None:
-    """Give back the old content to every touched file that holds nothing but what we wrote."""
+    """Restore the old content of every file that holds only content of the interrupted merge."""
     changed = {
         path: kind
         for path, kind in _touched(git, head, target).items()
-        if _is_ours(git, root / path, f"{target}:{path}")
+        if _is_from_merge(git, root / path, f"{target}:{path}")
     }
     added = [path for path, kind in changed.items() if kind == "A"]
-    others = [path for path, kind in changed.items() if kind != "A"]
+    replaced = [path for path, kind in changed.items() if kind != "A"]
     if added:
         git("rm", "--cached", "--force", "--quiet", "--ignore-unmatch", *FROM_STDIN, stdin=_pathspecs(added))
         for path in added:
             (root / path).unlink(missing_ok=True)
-    if others:
-        git("checkout", "--quiet", *FROM_STDIN, head, stdin=_pathspecs(others))
+    if replaced:
+        git("checkout", "--quiet", *FROM_STDIN, head, stdin=_pathspecs(replaced))
 
 
-def _is_ours(git: Git, place: Path, blob: str) -> bool:
-    """Tell whether a file is missing, or holds the merged content or the beginning of it."""
+def _is_from_merge(git: Git, place: Path, blob: str) -> bool:
+    """Return whether a file is missing, or holds the merged content or the beginning of it."""
     if place.parent.resolve() != place.parent:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Edge: Remove what finished runs left behind, and only what is clean, merged and unused."""
+"""Remove the slots, branches and snapshots of finished runs that are clean, merged and unused."""
 
 import re
 import time
@@ -18,13 +18,13 @@ from unstuck.model.landing import RUN_BRANCH_REFS, run_branch
 
 SNAPSHOT_REFS = "refs/unstuck/snapshots/"
 SLOT = re.compile(r"w(\d+)")
-FORGOTTEN_SECONDS = 30 * 86400.0
-"""After so long, slots whose checkout is gone belong to nobody: one that was moved would have been used again."""
+ABANDONED_SECONDS = 30 * 86400.0
+"""Unused slots of a missing checkout are abandoned after this time. A moved checkout would have used them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneResult:
-    """What was done, or would be, as sentences."""
+    """Sentences about what was or would be removed and kept."""
 
     removed: tuple[str, ...]
     kept: tuple[str, ...]
@@ -50,7 +50,7 @@ def prune(
 ) -> PruneResult:
     """Remove slots, run branches and snapshots. `finished` names the runs that will not go on.
 
-    Nobody may own a run meanwhile. `left_out` are the plan's files, which never land.
+    No process may own a run meanwhile. `left_out` are the plan's files, which never land.
     """
     findings = [*_slots(repository, slots, left_out), *_refs(repository, finished)]
     pruned = _pruned(repository.git, findings, dry_run=dry_run)
@@ -60,7 +60,7 @@ def prune(
 
 
 def prune_abandoned(repository: Repository, slots: Path, *, dry_run: bool = False) -> PruneResult:
-    """Remove the slots of repositories that are no longer where they were, beside those of this one."""
+    """Remove the slots of other repositories that no longer exist."""
     return _pruned(repository.git, _abandoned(slots), dry_run=dry_run)
 
 
@@ -78,8 +78,8 @@ def _pruned(git: Git, findings: Iterable[_Finding], *, dry_run: bool) -> PruneRe
 
 def _slots(repository: Repository, folder: Path, left_out: tuple[str, ...]) -> Iterator[_Finding]:
     shared = SharedObjects(repository)
-    places = (*folder.glob("w*"), *(repository.store / "slots").glob("w*"))
-    numbers = {int(found[1]) for path in places if (found := SLOT.fullmatch(path.name.partition(".")[0]))}
+    paths = (*folder.glob("w*"), *(repository.store / "slots").glob("w*"))
+    numbers = {int(match[1]) for path in paths if (match := SLOT.fullmatch(path.name.partition(".")[0]))}
     for number in sorted(numbers):
         slot = Slot(shared=shared, folder=folder, number=number)
         reason = _reason_to_keep(slot, left_out) if slot.path.is_dir() else None
@@ -102,7 +102,7 @@ def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
         return f"git cannot read it ({error.message})"
     if staged.nested:
         return f"it holds a repository of its own, {staged.nested[0]}"
-    if lost := [one.path for one in staged.edited if not _is_saved(git, one.commit)]:
+    if lost := [module.path for module in staged.edited if not _is_saved(git, module.commit)]:
         return f"it holds edits in the submodule {lost[0]}"
     return None if saved else "it holds work that is in no branch and no snapshot"
 
@@ -113,7 +113,7 @@ def _saved_trees(git: Git) -> frozenset[str]:
 
 def _is_saved(git: Git, commit: str) -> bool:
     held = git.attempt("for-each-ref", "--count=1", "--contains", commit, "refs/heads", "refs/tags", "refs/unstuck")
-    return bool(held.stdout)  # of a commit that only the slot has, git knows nothing
+    return bool(held.stdout)  # git prints nothing about a commit that only the slot has
 
 
 def _abandoned(slots: Path) -> Iterator[_Finding]:
@@ -127,7 +127,7 @@ def _abandoned(slots: Path) -> Iterator[_Finding]:
         if folder == slots or (checkout / ".git").exists():
             continue
         moved = f"its checkout {displayable(str(checkout))} is gone, and may have been moved; if it was not: rm -rf {displayable(str(folder.parent))}"
-        reason = moved if time.time() - used < FORGOTTEN_SECONDS else None
+        reason = moved if time.time() - used < ABANDONED_SECONDS else None
         yield _Finding(what=f"the slots in {displayable(str(folder))}", keep_because=reason, folder=folder.parent)
 
 
@@ -159,7 +159,7 @@ def _branch_is_needed(git: Git, run: str, commit: str, checkout: str, finished: 
     merged = git("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads").split("\n")
     if any(name and not name.startswith(RUN_BRANCH_REFS) for name in merged):
         return None
-    # A run brought home as a single commit left its tree on the user's branch, not its commits.
+    # After a merge as a single commit, the user's branch has the run's tree, but not its commits.
     tree = git("rev-parse", f"{commit}^{{tree}}")
     if tree in git("log", "--format=%T", f"{commit}..HEAD").split():
         return None

@@ -1,4 +1,4 @@
-"""Edge: The user's repository: find it, say what is wrong with it, where our own things of it lie, and what changed in it while a session ran."""
+"""The user's repository, the program's folders in it, and its changes during sessions."""
 
 import os
 import re
@@ -14,32 +14,32 @@ from unstuck.model.errors import BadUsage, Unavailable
 from unstuck.model.landing import RUN_BRANCH_REFS
 
 OLDEST_GIT = (2, 38)
-ASKED = (
+REV_PARSE_ARGUMENTS = (
     *("--is-bare-repository", "--is-inside-git-dir", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"),
     *("HEAD^{commit}", "--symbolic-full-name HEAD"),
 )
-"""What one command says of a repository, in this order until it fails."""
-NEXT = "--next"
-"""Git repeats what it does not know, so this ends each answer: a path may hold any character."""
+"""One command prints these facts of a repository, in this order until it fails."""
+SEPARATOR = "--next"
+"""Git repeats an unknown option, so this ends each answer. A path may contain any character."""
 UNSTUCK_FOLDER = ".unstuck"
 DRAFT_PREFIX = f"{UNSTUCK_FOLDER}-tick-"
-"""How a file is called for the moment in which a person's file is replaced by it."""
+"""Name of a draft beside the user's file, until it replaces that file."""
 SLOTS_FOLDER = "slots"
 OWNER_FILE = "checkout"
-"""Beside the slots: a file that says whose they are."""
+"""A file beside the slots that names the checkout to which they belong."""
 EXCLUDE_LINE = ".unstuck/"
-EXCLUDED_ALREADY = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
+EXCLUDE_VARIANTS = (".unstuck", ".unstuck/", "/.unstuck", "/.unstuck/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whose name stands on our commits."""
+    """The author of commits."""
 
     name: str
     email: str
 
     def env(self, at: float | None = None) -> dict[str, str]:
-        """Return git's variables for this person, and for this second when given."""
+        """Return git's variables for this author, and for this time if given."""
         date = {} if at is None else {"GIT_AUTHOR_DATE": f"@{int(at)} +0000", "GIT_COMMITTER_DATE": f"@{int(at)} +0000"}
         return {
             "GIT_AUTHOR_NAME": self.name,
@@ -60,16 +60,16 @@ class Submodule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """The user's checkout as it was when we looked."""
+    """The user's checkout as it was when it was read."""
 
     root: Path
     """The top of the checkout."""
     git_dir: Path
     common_dir: Path
-    """Shared by all worktrees; differs from `git_dir` when the checkout is itself a linked worktree."""
+    """Shared by all worktrees. It differs from `git_dir` if the checkout is itself a linked worktree."""
     head: str
     branch: str | None
-    """The full ref that HEAD stands on; None when it is detached."""
+    """The full ref of HEAD, or None if it is detached."""
 
     @property
     def git(self) -> Git:
@@ -77,16 +77,16 @@ class Repository:
 
     @property
     def ours(self) -> Path:
-        """The folder of what people read and edit; all of it can be made anew from the journal."""
+        """The folder with files that the user reads and edits. The journal can restore all of it."""
         return self.root / UNSTUCK_FOLDER
 
     @property
     def store(self) -> Path:
-        """The folder of what must not be lost: out of reach of `git clean`, and moved along with the repository."""
+        """The folder with files that must not be lost. `git clean` does not reach it."""
         return self.common_dir / "unstuck"
 
     def exclude_ours(self) -> None:
-        """Keep `.unstuck/` out of the user's `git status`, once, without touching what else is excluded."""
+        """Exclude `.unstuck/` from the user's `git status`, unless it is excluded already."""
         path = self.common_dir / "info" / "exclude"
         with report_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,28 +94,28 @@ class Repository:
                 file.seek(0)
                 content = file.read()
                 lines = {line.strip() for line in content.decode("utf-8", "replace").splitlines()}
-                if lines.isdisjoint(EXCLUDED_ALREADY):
+                if lines.isdisjoint(EXCLUDE_VARIANTS):
                     newline = b"" if not content or content.endswith(b"\n") else b"\n"
                     file.write(newline + EXCLUDE_LINE.encode() + b"\n")
 
     def uncommitted(self) -> tuple[str, ...]:
-        """List what a run will not see, because it starts from HEAD: changed, staged and untracked files."""
+        """Return the changed, staged and untracked files, which a run ignores because it starts from HEAD."""
         return tuple(entry[3:] for entry in self.git.names("status", "--porcelain=v1", "-z", "--no-renames"))
 
     def submodules(self) -> tuple[Submodule, ...]:
         return read_submodules(self.git, "--blob", "HEAD:.gitmodules")
 
     def lfs_files(self) -> tuple[str, ...]:
-        """List the files that git-lfs keeps outside of git; cheap when no attributes mention it."""
+        """Return the files that git-lfs keeps outside of git. It is fast if no attributes mention git-lfs."""
         attributes = self.git.names("ls-files", "-z", "--", ".gitattributes", "*/.gitattributes")
         if not any(self._mentions_lfs(name) for name in attributes):
             return ()
         return self.git.names("ls-files", "-z", "--", ":(attr:filter=lfs)")
 
     def identity(self) -> Identity:
-        """Return the user's git identity, or ours where none is configured."""
-        found = self.git.attempt("config", "-z", "--get-regexp", r"^(user|author|committer)\.(name|email)$").stdout
-        config = dict(entry.split("\n", 1) for entry in found.split("\0") if "\n" in entry)
+        """Return the user's git identity, or the one of unstuck if none is configured."""
+        listing = self.git.attempt("config", "-z", "--get-regexp", r"^(user|author|committer)\.(name|email)$").stdout
+        config = dict(entry.split("\n", 1) for entry in listing.split("\0") if "\n" in entry)
         name = os.environ.get("GIT_AUTHOR_NAME") or config.get("author.name") or config.get("user.name")
         email = os.environ.get("GIT_AUTHOR_EMAIL") or config.get("author.email") or config.get("user.email")
         return Identity(name=name, email=email) if name and email else UNSTUCK_IDENTITY
@@ -128,14 +128,17 @@ class Repository:
 
 
 def find_repository(cwd: Path) -> Repository:
-    """Return the repository around a folder, or say why a run cannot work there."""
+    """Return the repository around a folder, or raise why a run cannot work there."""
     git = Git(cwd)
     _check_version(git("version"))
-    asked = (part for line in ASKED for part in (*line.split(" "), NEXT))
-    found = git.attempt("rev-parse", "--path-format=absolute", *asked)
-    bare, inside_git_dir, git_dir, common_dir, root, head, branch, *_ = [*found.stdout.split(f"\n{NEXT}\n"), *ASKED]
-    if not found.stdout:
-        raise _not_a_repository(cwd, found.stderr)
+    arguments = (part for line in REV_PARSE_ARGUMENTS for part in (*line.split(" "), SEPARATOR))
+    done = git.attempt("rev-parse", "--path-format=absolute", *arguments)
+    bare, inside_git_dir, git_dir, common_dir, root, head, branch, *_ = [
+        *done.stdout.split(f"\n{SEPARATOR}\n"),
+        *REV_PARSE_ARGUMENTS,
+    ]
+    if not done.stdout:
+        raise _not_a_repository(cwd, done.stderr)
     if bare == "true":
         raise BadUsage(
             f"{cwd} is a bare repository; a run needs a checkout.",
@@ -143,8 +146,8 @@ def find_repository(cwd: Path) -> Repository:
         )
     if inside_git_dir == "true":
         raise BadUsage(f"{cwd} is inside a .git folder.", hint="Start in the checkout itself.")
-    _check_not_ours(Path(root))
-    if found.returncode != 0:
+    _check_not_a_slot(Path(root))
+    if done.returncode != 0:
         raise Unavailable(
             f"The repository at {root} has no commits yet.",
             hint="Make a first one: git add -A && git commit -m 'Start'",
@@ -159,28 +162,29 @@ def find_repository(cwd: Path) -> Repository:
 
 
 def slots_folder(repository: Repository, configured: str = "") -> Path:
-    """Return the folder that this repository's slots are in: away from every checkout, and the same after it was moved.
+    """Return the folder of this repository's slots, which lies outside of every checkout.
 
-    A copy of a repository gets another one: git's folder is known by its place on the disk.
+    It stays the same after the repository was moved. A copy of the repository gets another folder, since the inode of
+    its git folder differs.
     """
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    known, here = repository.store / "id", str(repository.common_dir.stat().st_ino)
+    id_file, inode = repository.store / "id", str(repository.common_dir.stat().st_ino)
     try:
-        name, there = known.read_text().split()
+        name, stored_inode = id_file.read_text().split()
     except (OSError, ValueError):
-        name, there = "", ""
-    if there != here:
+        name, stored_inode = "", ""
+    if stored_inode != inode:
         name = f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', repository.root.name)[:40]}-{secrets.token_hex(4)}"
-        with report_write_errors(known):
-            known.parent.mkdir(parents=True, exist_ok=True)
-            known.write_text(f"{name} {here}\n")
+        with report_write_errors(id_file):
+            id_file.parent.mkdir(parents=True, exist_ok=True)
+            id_file.write_text(f"{name} {inode}\n")
     return (Path(configured).expanduser() if configured else Path(state) / "unstuck") / name / SLOTS_FOLDER
 
 
 def read_submodules(git: Git, *source: str) -> tuple[Submodule, ...]:
     """Read the submodules named in a `.gitmodules`: `--blob REV:.gitmodules` or `--file PATH`."""
-    found = git.attempt("config", "-z", *source, "--get-regexp", r"^submodule\..*\.path$").stdout
-    pairs = [entry.split("\n", 1) for entry in found.split("\0") if "\n" in entry]
+    listing = git.attempt("config", "-z", *source, "--get-regexp", r"^submodule\..*\.path$").stdout
+    pairs = [entry.split("\n", 1) for entry in listing.split("\0") if "\n" in entry]
     return tuple(Submodule(name=key.removeprefix("submodule.").removesuffix(".path"), path=path) for key, path in pairs)
 
 
@@ -205,25 +209,25 @@ def _not_a_repository(cwd: Path, stderr: str) -> Unavailable:
     )
 
 
-def _check_not_ours(root: Path) -> None:
+def _check_not_a_slot(root: Path) -> None:
     for folder in root.parents:
         if folder.name == SLOTS_FOLDER and (folder / OWNER_FILE).is_file():
             checkout = (folder / OWNER_FILE).read_text(errors="surrogateescape").strip()
             raise BadUsage(f"{root} is one of unstuck's own slots.", hint=f"Start in your checkout: cd {checkout}")
 
 
-SHOWN = 5
+MAX_LISTED_NAMES = 5
 OUR_REFS = (RUN_BRANCH_REFS, "refs/unstuck/")
-GONE = "0"
-HISTORY, HOME = "logs/HEAD", "~/"
-STAMPED = (
+MISSING = "0"
+HEAD_LOG, HOME_PREFIX = "logs/HEAD", "~/"
+WATCHED_FILES = (
     *("config", "config.worktree", "logs/refs/stash"),
     *("info/attributes", "info/grafts", "objects/info/alternates"),
 )
 Stamp = tuple[int, ...]
-NOUNS = {"refs/heads/": "branch", "refs/tags/": "tag", "refs/remotes/": "remote branch"}
-BACK = {"refs/heads/": "git branch {name} {old}", "refs/tags/": "git tag {name} {old}"}
-"""How a person brings back what is gone."""
+REF_NOUNS = {"refs/heads/": "branch", "refs/tags/": "tag", "refs/remotes/": "remote branch"}
+RESTORE_COMMANDS = {"refs/heads/": "git branch {name} {old}", "refs/tags/": "git tag {name} {old}"}
+"""The commands that bring a deleted ref back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,34 +235,34 @@ class RepositoryState:
     """The user's repository at one moment."""
 
     stamps: Mapping[str, Stamp]
-    """Git's own files, as far as they decide anything."""
+    """Git's settings, hooks and logs, with their stamps."""
     refs_at: Mapping[str, Stamp]
     refs: Mapping[str, str]
     files: Mapping[str, tuple[object, ...]]
-    """What `git status` lists, with its letters and the file's stamp."""
+    """The files of `git status`, with its letters and the file's stamp."""
     head: str
 
 
 class RepositoryChanges:
-    """Looks at the user's repository around sessions. Those side by side share it: each change is told once."""
+    """Changes in the user's repository around sessions. Parallel sessions share it, so each change is reported once."""
 
     def __init__(self, repository: Repository, left_out: Sequence[str] = ()) -> None:
-        """Take the repository and our own files in it, such as the plan."""
+        """Ignore the files in `left_out`, such as the plan."""
         self._repository = repository
         self._left_out = frozenset((*left_out, f"{UNSTUCK_FOLDER}/"))
         self._lock = Lock()
         self._last: RepositoryState | None = None
         self._index_at: Stamp = ()
         self._hidden: tuple[str, ...] = ()
-        """What the user's index keeps out of `git status`, by a flag."""
+        """Files that a flag in the user's index hides from `git status`."""
 
     def begin(self) -> None:
-        """Look, unless that was done before: what happens between two sessions is told after the second."""
+        """Read the state before the first session. Later changes are reported after the session that ends next."""
         with self._lock:
             self._last = self._last or self._look()
 
     def since_last_look(self) -> tuple[str, ...]:
-        """Say what changed since the last look."""
+        """Return a sentence for each change since the last call."""
         with self._lock:
             before, now = self._last, self._look()
             self._last = now
@@ -272,7 +276,7 @@ class RepositoryChanges:
         refs_at = dict(_ref_files(common))
         same = self._last is not None and refs_at == self._last.refs_at
         return RepositoryState(
-            stamps={**dict(_stamps(common)), HISTORY: _stamp(self._repository.git_dir / HISTORY)},
+            stamps={**dict(_stamps(common)), HEAD_LOG: _stamp(self._repository.git_dir / HEAD_LOG)},
             refs_at=refs_at,
             refs=self._last.refs if self._last is not None and same else _refs(git),
             files={
@@ -286,9 +290,9 @@ class RepositoryChanges:
         )
 
     def _with_own_index(self, git: Git) -> Git:
-        """Give git a copy of the user's index to remember in what it saw of the files.
+        """Return git with a copy of the user's index, in which it may store what it read of the files.
 
-        Of a checkout that was made in the same second as its index, git reads every file until it may write that down.
+        Otherwise git would read every file of a checkout that is as young as its index in each call.
         """
         index, copy = self._repository.git_dir / "index", self._repository.store / "look.index"
         stamp = _stamp(index)
@@ -307,14 +311,14 @@ class RepositoryChanges:
 
 def _differences(before: RepositoryState, now: RepositoryState) -> Iterator[str]:
     if before.head != now.head:
-        yield f"Your checkout went from {_place(before.head)} to {_place(now.head)}."
+        yield f"Your checkout went from {_describe_head(before.head)} to {_describe_head(now.head)}."
     for ref in _unlike(before.refs, now.refs):
-        yield _moved(ref, before.refs.get(ref, GONE), now.refs.get(ref, GONE))
+        yield _moved(ref, before.refs.get(ref, MISSING), now.refs.get(ref, MISSING))
     stamped = _unlike(before.stamps, now.stamps)
-    if own := [name for name in stamped if name.startswith(HOME)]:
+    if own := [name for name in stamped if name.startswith(HOME_PREFIX)]:
         yield f"Changed in your home: {listed_names(own)}."
     parts = [name for name in stamped if name not in own]
-    if parts and (parts != [HISTORY] or before.refs == now.refs):  # every commit is written down there
+    if parts and (parts != [HEAD_LOG] or before.refs == now.refs):  # every commit is logged there
         yield f"Changed in your repository's git folder: {listed_names(parts)}."
     if paths := _unlike(before.files, now.files):
         yield f"Changed in your checkout: {listed_names(paths)}. See `git status`."
@@ -325,14 +329,14 @@ def _unlike(before: Mapping[str, object], now: Mapping[str, object]) -> list[str
 
 
 def _moved(ref: str, old: str, new: str) -> str:
-    prefix = next((prefix for prefix in NOUNS if ref.startswith(prefix)), "")
+    prefix = next((prefix for prefix in REF_NOUNS if ref.startswith(prefix)), "")
     name = displayable(ref.removeprefix(prefix))
-    label = f"{NOUNS.get(prefix, 'ref')} {name}"
-    if old == GONE:
+    label = f"{REF_NOUNS.get(prefix, 'ref')} {name}"
+    if old == MISSING:
         return f"New in your repository: {label} at {new[:12]}."
-    if new != GONE:
+    if new != MISSING:
         return f"In your repository, {label} went from {old[:12]} to {new[:12]}."
-    back = BACK.get(prefix, "git update-ref " + displayable(ref) + " {old}").format(name=name, old=old)
+    back = RESTORE_COMMANDS.get(prefix, "git update-ref " + displayable(ref) + " {old}").format(name=name, old=old)
     return f"In your repository, {label} is gone; it was at {old[:12]}. To bring it back: {back}"
 
 
@@ -343,7 +347,7 @@ def _refs(git: Git) -> dict[str, str]:
 
 
 def _ref_files(common: Path) -> Iterator[tuple[str, Stamp]]:
-    """Yield what tells that no ref has moved, without asking git."""
+    """Yield the stamps of all files that hold refs. If they are equal, no ref has moved."""
     for name in ("packed-refs", "reftable/tables.list"):
         yield name, _stamp(common / name)
     for folder, folders, files in os.walk(common / "refs"):
@@ -354,7 +358,7 @@ def _ref_files(common: Path) -> Iterator[tuple[str, Stamp]]:
 
 
 def _stamps(common: Path) -> Iterator[tuple[str, Stamp]]:
-    for name in STAMPED:
+    for name in WATCHED_FILES:
         yield name, _stamp(common / name)
     for name in ("~/.gitconfig", "~/.config/git/config"):
         yield name, _stamp(Path(name).expanduser())
@@ -367,7 +371,7 @@ def _stamp(path: Path) -> Stamp:
         facts = path.lstat()
     except OSError:
         return ()
-    return facts.st_ctime_ns, facts.st_size, facts.st_mode, facts.st_ino  # not when it says that it was changed
+    return facts.st_ctime_ns, facts.st_size, facts.st_mode, facts.st_ino  # the modification time can be forged
 
 
 def _head(git_dir: Path) -> str:
@@ -377,12 +381,12 @@ def _head(git_dir: Path) -> str:
         return ""
 
 
-def _place(head: str) -> str:
+def _describe_head(head: str) -> str:
     return (
         displayable(head.removeprefix("ref: ").removeprefix("refs/heads/")) if head.startswith("ref: ") else head[:12]
     )
 
 
 def listed_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(displayable(name) for name in names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return ", ".join(displayable(name) for name in names[:MAX_LISTED_NAMES]) + more

@@ -1,8 +1,4 @@
-"""Edge: The slot's own git folder: what it borrows, how its submodules are filled, and how an agent's commits come back.
-
-Law: it borrows the user's objects and shares nothing that can be written. Of it nothing but objects is read by git, and
-those only where their store is as we made it.
-"""
+"""Share the objects of the user's repository with slots."""
 
 import re
 import threading
@@ -19,67 +15,70 @@ from unstuck.model.changes import Changes
 from unstuck.model.landing import RUN_BRANCH_REFS
 
 SLOT_REFS = "refs/unstuck/slots/"
-"""Hold what a slot stands on, so that the user may collect garbage at any time."""
+"""These refs protect the commits of slots from the user's garbage collection."""
 TIP_REF = f"{SLOT_REFS}tip"
-"""Holds what the next slots will stand on, as of a landing: with all that slots stood on before it."""
+"""Protects the last landed commit, and with it all earlier ones."""
 BORROWED_REF = "refs/unstuck/borrowed"
-"""Holds what slots see and the base does not: the user may delete a branch and collect garbage meanwhile."""
+"""Protects the commits that slots share and the base does not contain. The user may delete their branches."""
 
 
-TAKEN_OVER = re.compile(
+COPIED_SETTINGS = re.compile(
     r"(?:user|author|committer|filter|diff|merge|i18n)\..+"
     r"|core\.(?:safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|longpaths"
     r"|quotepath|whitespace|abbrev|commentchar|excludesfile|attributesfile|bigfilethreshold|sparsecheckout\w*)"
 )
-"""Of the repository's own settings those that say what files mean; nothing that runs by itself, and no address."""
+"""The settings of the repository that decide how files are read. No command and no address is among them."""
 
 REFS = ("refs/heads", "refs/remotes", "refs/tags")
-LISTED = "--format=%(objectname) %(objecttype) %(*objecttype) %(refname)"
-PEELED = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)"
-MOST_ROWS = 16
+REF_FORMAT = "--format=%(objectname) %(objecttype) %(*objecttype) %(refname)"
+COMMIT_FORMAT = "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)"
+MAX_CACHED_DIFFERENCES = 16
 
 
 class SharedObjects:
-    """Lends a repository to slots. What it lends is read once in a run, and held until the slots are pruned."""
+    """The user's objects that all slots of a run share, with caches about them. Refs protect the objects."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self._settings = tuple(_settings(repository.git))
         self._lock = threading.Lock()
-        self._borrowed: GitFolderTemplate | None = None
+        self._template: GitFolderTemplate | None = None
         self.folders: dict[str, tuple[list[str], dict[str, str]]] = {}
-        """What `submodules.folders` said of trees: tasks begin where others ended."""
+        """Folders and submodules of trees. A task often begins with the tree of another one."""
         self.trees: dict[str, str] = {}
         """The trees of commits."""
         self.held: dict[str, str] = {}
-        """What slots hold at the moment, by the names of their refs."""
+        """The commits and trees that refs of slots protect now."""
         self.free: set[str] = set()
-        """Names of such refs whose tree has landed: the next tree of the same slot takes one over."""
+        """Names of refs whose tree has landed. The next tree of the same slot uses one again."""
         self.merged: dict[str, str] = {}
-        """Of which tree another one was made by merging it onto a newer tip."""
+        """The tree from which a merged tree was made."""
         self.below_tip: set[str] = set()
-        """What the last landing came from: what holds it holds that."""
+        """Commits and trees that the last landing contains, so its ref protects them, too."""
         self.rows: dict[tuple[str, str], tuple[tuple[TreeDifference, ...], Changes | None]] = {}
-        """Where a base and a tree that was made of it differ, and how: the last few, as they were staged."""
+        """Differences between a base and a tree, for the last few trees that were staged."""
 
         self.prepared: dict[int, SlotState] = {}
-        """What slots were last prepared for."""
+        """The state of each slot."""
         self.authors: dict[str, tuple[str, tuple[AuthoredLine, ...]]] = {}
-        """Who wrote the lines of files at which commit: the last few that were asked for."""
+        """The authors of the lines of files at a commit, for the last few requests."""
 
     def remember(self, base: str, tree: str, rows: Sequence[TreeDifference], listed: Changes | None) -> None:
-        """Keep what staging knows of a tree, so that git is not asked again: where it differs, and its folders."""
+        """Store the differences and folders of a staged tree, so that git need not read them again."""
         self.rows[base, tree] = tuple(rows), listed
-        for forgotten in list(self.rows)[:-MOST_ROWS]:
-            self.rows.pop(forgotten, None)
-        known = self.folders.get(self.trees.get(base, base))
-        if known is None or any(row.new_mode == NO_MODE or GITLINK in (row.old_mode, row.new_mode) for row in rows):
+        for oldest in list(self.rows)[:-MAX_CACHED_DIFFERENCES]:
+            self.rows.pop(oldest, None)
+        base_folders = self.folders.get(self.trees.get(base, base))
+        if base_folders is None or any(
+            row.new_mode == NO_MODE or GITLINK in (row.old_mode, row.new_mode) for row in rows
+        ):
             return
         parents = {str(parent) for row in rows for parent in PurePosixPath(row.path).parents} - {"."}
-        self.folders[tree] = ([*known[0], *sorted(parents - set(known[0]))], known[1])
+        folders, submodules = base_folders
+        self.folders[tree] = ([*folders, *sorted(parents - set(folders))], submodules)
 
     def landed(self, commit: str, base: str, tree: str) -> None:
-        """Know that the tip holds a landing: what held its tree, and what that was merged from, holds the next one's."""
+        """Record that the tip contains a landing, so that the refs of its trees are free."""
         if self.held.get(TIP_REF) != base:
             self.below_tip.clear()
         self.below_tip |= {base, tree}
@@ -90,30 +89,30 @@ class SharedObjects:
         for name in self.free & self.held.keys():
             del self.held[name]
 
-    def borrowed(self) -> GitFolderTemplate:
+    def git_folder_template(self) -> GitFolderTemplate:
         with self._lock:
-            self._borrowed = self._borrowed or self._lend()
-            return self._borrowed
+            self._template = self._template or self._make_template()
+            return self._template
 
     @property
     def line_ends(self) -> tuple[str, ...]:
-        """Settings for slots: what the repository says of line ends holds there, what a person likes does not.
+        """Settings of line ends in slots: those of the repository apply, the user's preference does not.
 
-        An agent writes LF; a checkout with CRLF would make its right work red.
+        An agent writes LF. In a checkout with CRLF, checks of correct work could fail.
         """
-        likes = [value for _, key, value in self._settings if key == "core.autocrlf"]
-        return ("core.eol=lf", *(["core.autocrlf=input"] if likes[-1:] == ["true"] else []))
+        preferences = [value for _, key, value in self._settings if key == "core.autocrlf"]
+        return ("core.eol=lf", *(["core.autocrlf=input"] if preferences[-1:] == ["true"] else []))
 
     @property
     def tags(self) -> Path:
-        """An object store of ours for annotated tags, which no commit could hold."""
+        """A separate object store for annotated tags, which a commit cannot protect."""
         return self.repository.store / "tags"
 
-    def _lend(self) -> GitFolderTemplate:
+    def _make_template(self) -> GitFolderTemplate:
         repository = self.repository
         rows = list(_refs(repository.git))
         if any(commit != repository.head for commit, _, _ in rows):
-            self._hold()
+            self._protect_commits()
         annotated = [tag for tag, kind, _ in rows if kind == "tag"]
         if annotated:
             (self.tags / "pack").mkdir(parents=True, exist_ok=True)
@@ -128,16 +127,16 @@ class SharedObjects:
 
     def _config(self) -> Iterator[str]:
         for scope, key, value in self._settings:
-            if scope in {"local", "worktree"} and TAKEN_OVER.fullmatch(key):
+            if scope in {"local", "worktree"} and COPIED_SETTINGS.fullmatch(key):
                 yield _setting(key.split("."), value)
         for line in self.line_ends:
             name, _, value = line.partition("=")
             yield _setting(name.split("."), value)
 
-    def _hold(self) -> None:
-        """Hold every commit that the base does not reach, with one commit that has them for parents."""
+    def _protect_commits(self) -> None:
+        """Protect every commit that the base does not contain, by one commit with all of them as parents."""
         git, head = self.repository.git, self.repository.head
-        beyond = git("for-each-ref", f"--no-merged={head}", PEELED, *REFS).split()
+        beyond = git("for-each-ref", f"--no-merged={head}", COMMIT_FORMAT, *REFS).split()
         parents = sorted({commit for commit in beyond if commit})
         if not parents:
             return
@@ -146,21 +145,21 @@ class SharedObjects:
 
 
 def reproducible_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
-    """Write a commit that is the same whoever writes it, and whenever."""
+    """Write a commit whose id depends only on these arguments."""
     lines = [f"tree {tree}", *(f"parent {commit}" for commit in parents)]
     lines += [f"{role} unstuck <unstuck@localhost> 0 +0000" for role in ("author", "committer")]
     return git("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*lines, "", f"{message}\n"]))
 
 
 def _refs(git: Git) -> Iterator[tuple[str, str, str]]:
-    for line in git("for-each-ref", LISTED, *REFS).splitlines():
+    for line in git("for-each-ref", REF_FORMAT, *REFS).splitlines():
         commit, kind, peeled, name = line.split(" ", 3)
         if (peeled or kind) == "commit" and not name.startswith(RUN_BRANCH_REFS):
             yield commit, kind, name
 
 
 def _settings(git: Git) -> Iterator[tuple[str, str, str]]:
-    """Yield the scope, the name and the value of every setting, the one that counts last."""
+    """Yield the scope, name and value of every setting. The last one applies."""
     fields = git.attempt("config", "--list", "--show-scope", "-z").stdout.split("\0")
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         key, _, value = entry.partition("\n")
@@ -178,22 +177,22 @@ def _escaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """What a slot was last prepared for, as kept beside our index."""
+    """The state of a slot, as stored beside its private index."""
 
     base: str | None = None
     placed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
-    """Ignored files that the set-up made: they stay in a clean slot."""
+    """Ignored files that the set-up made. They stay in a clean slot."""
     brought: tuple[str, ...] = ()
-    """Files that the set-up made and git does not ignore: they stay as well, and are nobody's work."""
+    """Files that the set-up made and git does not ignore. They stay, but never land."""
     bent: tuple[str, ...] = ()
-    """Files of the tree in the form that the set-up gave them, `mode object path`: nobody's work while they are in it."""
+    """Files that the set-up changed, as `mode object path`. They do not land in that form."""
     links: tuple[str, ...] = ()
     """The submodules."""
     filled: tuple[FilledSubmodule, ...] = ()
-    """Those that have their files, and those in them."""
+    """The submodules that have their files, with nested ones."""
     clean: bool = False
-    """Made from a tree for checking it: it holds nobody's work."""
+    """The slot was made to check a tree, and holds no work."""
     ready: bool = True
-    """False while `prepare` works: whatever the folder holds then was put away before."""
+    """False while `prepare` works. A snapshot was taken before."""

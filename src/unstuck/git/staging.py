@@ -1,4 +1,4 @@
-"""Edge: Write a slot's files as a git tree, through the private index: what would land, and its whole state before something destructive."""
+"""Write the files of a slot as git trees, for landing or as a snapshot."""
 
 import os
 import re
@@ -24,17 +24,17 @@ from unstuck.model.errors import CheckpointGone, GitFailed
 from unstuck.model.landing import Snapshot, Tree
 
 LINK = "120000"
-UNREAD = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
-KEPT = "refs/unstuck/snapshots/{run}/submodule-{commit:.12}"
-EDITED = (
+UNREADABLE = re.compile(r"^error: unable to index file '(.*)'$", re.MULTILINE)
+SUBMODULE_REF = "refs/unstuck/snapshots/{run}/submodule-{commit:.12}"
+EDITED_NOTE = (
     "What is edited in the submodule {path} {never}: {files}. It is kept, and in your checkout this brings it back: "
     "git show --binary --format= {ref} | git -C {quoted} apply"
 )
-MOST_NAMED = 5
+MAX_NAMED_FILES = 5
 
 
 class EditedSubmodule(NamedTuple):
-    """What was changed in a submodule: a commit of the files, on top of one of them as they were."""
+    """The changed files of a submodule, as a commit on top of their old form."""
 
     path: str
     files: tuple[str, ...]
@@ -43,50 +43,50 @@ class EditedSubmodule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """The files as a tree, its difference from the base, and what git could not take in."""
+    """The files of a slot as a tree, its changes, and the files that git could not add."""
 
     tree: str
     changes: tuple[TreeDifference, ...]
     summary: Changes | None = None
-    """The same by what happened to the files, if that is all."""
+    """The changes by kind, or None if they are not complete."""
     nested: tuple[str, ...] = ()
-    """Repositories of their own inside the slot."""
+    """Repositories that the agent made inside the slot."""
     unread: tuple[str, ...] = ()
     edited: tuple[EditedSubmodule, ...] = ()
-    """Submodules whose files are not those of a commit that the user has."""
+    """Submodules with files that no commit of the user has."""
 
 
 def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = None) -> Staged:
     """Put every tracked and every new file that is not ignored into the private index.
 
-    Git asks a submodule how it is, and thereby runs what the agent configured there: it never gets to see one.
+    Submodules are excluded: git would run in them with the agent's configuration.
     """
     slot.release_index()
     git = slot.git
     inner = [path for path in prepared.links if os.path.lexists(slot.path / path / ".git")]
-    out = (*prepared.placed, *prepared.brought, *inner)
+    excluded = (*prepared.placed, *prepared.brought, *inner)
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    whole = slot.index.exists() and not slot.staging.exists()
-    if slot.repository.common_dir.is_dir():  # somebody may have removed what we keep of slots
+    is_complete = slot.index.exists() and not slot.staging.exists()
+    if slot.repository.common_dir.is_dir():  # the folder of the index may have been removed
         slot.staging.parent.mkdir(parents=True, exist_ok=True)
-    slot.staging.touch()  # while it is there, the index may hold what git must not see, or what nobody holds
-    if not whole or git.attempt("add", "-A", "--sparse", "--", *_all_but(out)).returncode != 0:
-        empty, unread = _stage_from_scratch(slot, base, out)
+    slot.staging.touch()  # while it exists, the index may be incomplete or its objects unprotected
+    if not is_complete or git.attempt("add", "-A", "--sparse", "--", *_all_but(excluded)).returncode != 0:
+        empty, unread = _stage_from_scratch(slot, base, excluded)
     tree = git("write-tree")
-    told = () if tree == base_tree else raw_difference(git, base, tree)
-    found = [*parse_rows(told)]
-    nested = [change for change in found if change.new_mode == GITLINK != change.old_mode]
+    output = () if tree == base_tree else raw_difference(git, base, tree)
+    differences = [*parse_rows(output)]
+    nested = [change for change in differences if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
     undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]
     if undone or moved:
-        tree = _amended(git, *(f"{change.new_mode} {change.new}\t{change.path}" for change in (*undone, *moved)))
+        tree = _tree_after(git, *(f"{change.new_mode} {change.new}\t{change.path}" for change in (*undone, *moved)))
     names = tuple(change.path for change in nested)
-    changes = [change for change in found if change.path not in names]
+    changes = [change for change in differences if change.path not in names]
     return Staged(
         tree=tree,
         changes=(*changes, *moved),
-        summary=None if undone or moved else summarize_changes(told),
+        summary=None if undone or moved else summarize_changes(output),
         nested=(*names, *empty),
         unread=unread,
         edited=tuple(_edited(slot, prepared)),
@@ -94,16 +94,16 @@ def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = No
 
 
 def write_slot_tree(slot: Slot, base: str, left_out: Sequence[str], run: str = "") -> Tree:
-    """Write exactly what would land on `base`: the folder's files without `left_out`, placed things and nested repositories.
+    """Return the tree that would land on `base`: the slot's files without `left_out`, placed files and repositories.
 
-    What was edited in submodules cannot be in it: it is kept for the run, if there is one.
+    Edits in submodules cannot land. They are kept under a ref of the run, if there is one.
     """
     try:
         return _write(slot, base, left_out, run)
     except (GitFailed, CheckpointGone):
         if not slot.staging.exists():
             raise
-        return _write(slot, base, left_out, run)  # the user collected garbage before the tree was held
+        return _write(slot, base, left_out, run)  # the user's garbage collection was faster than the ref
 
 
 def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
@@ -112,7 +112,7 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
         raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
     staged = stage(slot, base, prepared, slot.shared.trees.get(base))
     notes = [*prepared.notes]
-    notes += [_kept(slot, one, run) for one in staged.edited]
+    notes += [_keep_edits(slot, edited, run) for edited in staged.edited]
     notes += [f"{displayable(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
     notes += [f"{displayable(name)} could not be read, and so it {NEVER_LANDS}." for name in staged.unread]
     if (slot.path / UNSTUCK_FOLDER).exists() and not slot.git("ls-tree", base, UNSTUCK_FOLDER):
@@ -128,25 +128,27 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
             drop.append(change)
             notes.append(note)
     restored = [f"{change.old_mode} {change.old}\t{change.path}" for change in drop]
-    tree = _amended(slot.git, *restored) if drop else staged.tree
+    tree = _tree_after(slot.git, *restored) if drop else staged.tree
     kept = [change for change in staged.changes if change not in drop]
     slot.shared.remember(base, tree, kept, None if drop else staged.summary)
-    slot.hold(tree)
+    slot.keep_alive(tree)
     slot.staging.unlink()
     return Tree(id=tree, notes=tuple(notes))
 
 
 def tree_with_paths(git: Git, folder: Path, base: str, tree: str, paths: Sequence[str]) -> str:
-    """Write the tree of `base` with these paths as they are in `tree`; what that has not is left out."""
+    """Write the tree of `base` with these paths as in `tree`. Paths that `tree` lacks are removed."""
     wanted = set(paths)
-    there = {}
+    entries = {}
     for entry in git.names("ls-tree", "-r", "-z", "--full-tree", tree):
         facts, _, path = entry.partition("\t")
         if path in wanted:
             mode, _, blob = facts.split(" ")
-            there[path] = f"{mode} {blob}"
-    gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - there.keys())]
-    return tree_with_entries(git, folder, base, [*gone, *(f"{facts}\t{path}" for path, facts in sorted(there.items()))])
+            entries[path] = f"{mode} {blob}"
+    gone = [f"0 {'0' * len(tree)}\t{path}" for path in sorted(wanted - entries.keys())]
+    return tree_with_entries(
+        git, folder, base, [*gone, *(f"{facts}\t{path}" for path, facts in sorted(entries.items()))]
+    )
 
 
 def tree_with_entries(git: Git, folder: Path, base: str, entries: Sequence[str]) -> str:
@@ -154,11 +156,11 @@ def tree_with_entries(git: Git, folder: Path, base: str, entries: Sequence[str])
     with tempfile.TemporaryDirectory(dir=folder) as inside:
         index = git.using(GIT_INDEX_FILE=str(Path(inside) / "index"))
         index("read-tree", base)
-        return _amended(index, *entries)
+        return _tree_after(index, *entries)
 
 
-def _amended(git: Git, *entries: str) -> str:
-    """Put these entries into the index; return its tree."""
+def _tree_after(git: Git, *entries: str) -> str:
+    """Put these entries into the index and return its tree."""
     put_entries(git, entries)
     return git("write-tree")
 
@@ -172,10 +174,11 @@ def _all_but(paths: Iterable[str]) -> tuple[str, ...]:
     return (":/", *(f":(exclude,top,literal){path}" for path in paths))
 
 
-def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Stage with a new index, around what git cannot add: the index was damaged, or the agent left something odd.
+def _stage_from_scratch(slot: Slot, base: str, excluded: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Stage with a new index, without the files that git cannot add.
 
-    Return the repositories without a commit, and the files that could not be read.
+    Needed if the index is damaged, or the agent left special files. Return the repositories without a commit, and the
+    files that git could not read.
     """
     slot.index.unlink(missing_ok=True)
     git = slot.git
@@ -184,24 +187,24 @@ def _stage_from_scratch(slot: Slot, base: str, out: Sequence[str]) -> tuple[tupl
     repositories = [name.rstrip("/") for name in entries if name.endswith("/")]
     empty = tuple(name for name in repositories if head_commit(slot.path / name, slot.path) is None)
     links = [path for path in tree_folders(git, base)[1] if os.path.lexists(slot.path / path / ".git")]
-    left = (*out, *empty, *links)
-    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but(left))
+    excluded = (*excluded, *empty, *links)
+    done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but(excluded))
     attributes: tuple[str, ...] = ()
-    if done.returncode not in {0, 1}:  # attributes may say of files what they are not: those of the base do
+    if done.returncode not in {0, 1}:  # attributes of the agent may be wrong; those of the base apply
         attributes = git.names("ls-files", "-z", "-m", "-o", "--", ":(top,glob)**/.gitattributes")
-        with _aside(slot, attributes):
-            done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*left, *attributes)))
+        with _moved_away(slot, attributes):
+            done = git.attempt("add", "-A", "--sparse", "--ignore-errors", "--", *_all_but((*excluded, *attributes)))
     if done.returncode not in {0, 1}:
         raise GitFailed(
             f"The files in {slot.path} cannot be read by git: {displayable(done.stderr.strip())}",
             hint="See whether the disk is full, then go on with `unstuck resume`.",
         )
-    return empty, (*attributes, *UNREAD.findall(done.stderr))
+    return empty, (*attributes, *UNREADABLE.findall(done.stderr))
 
 
 @contextmanager
-def _aside(slot: Slot, names: Sequence[str]) -> Iterator[None]:
-    """Put files of the folder aside for a moment."""
+def _moved_away(slot: Slot, names: Sequence[str]) -> Iterator[None]:
+    """Move files of the folder away while the context is active."""
     with tempfile.TemporaryDirectory(prefix=f".{slot.path.name}.", dir=slot.folder) as place:
         moved = [(slot.path / name, Path(place, str(number))) for number, name in enumerate(names)]
         for file, other in moved:
@@ -214,7 +217,7 @@ def _aside(slot: Slot, names: Sequence[str]) -> Iterator[None]:
 
 
 def _moved(slot: Slot, base: str, links: Sequence[str]) -> Iterable[TreeDifference]:
-    """Yield the submodules that the agent set to another commit."""
+    """Yield the submodules that the agent moved to another commit."""
     before = tree_folders(slot.git, base)[1]
     for path in links:
         now = head_commit(slot.path / path, slot.path)
@@ -237,25 +240,29 @@ def _reason_to_drop(slot: Slot, change: TreeDifference, left_out: Sequence[str])
 
 
 def _edited(slot: Slot, prepared: SlotState) -> Iterator[EditedSubmodule]:
-    """Write down what the agent did to the files of submodules, committed there or not, in the user's repository."""
+    """Write the agent's edits in submodules, committed there or not, as commits of the user's repository."""
     part = slot.index.with_name(f"{slot.index.name}.part")
     try:
-        for one in prepared.filled:
-            now = head_commit(slot.path / one.path, slot.path)
-            index = one.entries
-            if now not in {None, one.commit} and one.git(slot.path).succeeds("cat-file", "-e", f"{now}^{{commit}}"):
-                index = str(part)  # it can land there: the files of that commit are no edits
-                one.git(slot.path, index)("read-tree", str(now))
-            names = [name for name in one.touched(slot.path, index) if f"{one.path}/{name}" not in prepared.brought]
+        for module in prepared.filled:
+            now = head_commit(slot.path / module.path, slot.path)
+            index = module.entries
+            if now not in {None, module.commit} and module.git(slot.path).succeeds(
+                "cat-file", "-e", f"{now}^{{commit}}"
+            ):
+                index = str(part)  # that commit can land, so its files are no edits
+                module.git(slot.path, index)("read-tree", str(now))
+            names = [
+                name for name in module.touched(slot.path, index) if f"{module.path}/{name}" not in prepared.brought
+            ]
             if names:
-                yield _as_commit(slot, one, names, one.git(slot.path, index))
+                yield _as_commit(slot, module, names, module.git(slot.path, index))
             part.unlink(missing_ok=True)
     finally:
         part.unlink(missing_ok=True)
 
 
 def _as_commit(slot: Slot, module: FilledSubmodule, names: Sequence[str], inside: Git) -> EditedSubmodule:
-    """Write only the files that differ, as they were and as they are: what is between the two can be applied elsewhere."""
+    """Write only the changed files, in a commit of their old form and one of the new. The difference is a patch."""
     listing = "".join(f"{name}\0" for name in names)
     before = [entry for entry in inside.names("ls-files", "-z", "-s") if entry.partition("\t")[2] in {*names}]
     blobs = [entry.split(" ")[1] for entry in before if not entry.startswith(GITLINK)]
@@ -272,45 +279,45 @@ def _as_commit(slot: Slot, module: FilledSubmodule, names: Sequence[str], inside
     return EditedSubmodule(module.path, tuple(names), commit)
 
 
-def _kept(slot: Slot, edited: EditedSubmodule, run: str) -> str:
-    """Keep what was edited in a submodule; say so."""
-    ref = KEPT.format(run=run, commit=edited.commit)
+def _keep_edits(slot: Slot, edited: EditedSubmodule, run: str) -> str:
+    """Keep the edits in a submodule under a ref and return a sentence about them."""
+    ref = SUBMODULE_REF.format(run=run, commit=edited.commit)
     if run:
         slot.repository.git("update-ref", ref, edited.commit)
-    more = f" and {len(edited.files) - MOST_NAMED} more" if len(edited.files) > MOST_NAMED else ""
-    files = displayable(", ".join(edited.files[:MOST_NAMED])) + more
-    return EDITED.format(
+    more = f" and {len(edited.files) - MAX_NAMED_FILES} more" if len(edited.files) > MAX_NAMED_FILES else ""
+    files = displayable(", ".join(edited.files[:MAX_NAMED_FILES])) + more
+    return EDITED_NOTE.format(
         path=displayable(edited.path), quoted=shlex.quote(edited.path), never=NEVER_LANDS, ref=ref, files=files
     )
 
 
 def _is_harmless(slot: Slot, change: TreeDifference) -> bool:
-    """Tell whether a `.gitmodules` could be pushed: no link, no name that leaves git's folder, nothing like an option."""
+    """Return whether git accepts a `.gitmodules`: no link, no path outside of git's folder, no value like an option."""
     if change.new_mode == NO_MODE:
         return True
-    found = slot.git.attempt("config", "-z", "--blob", change.new, "--get-regexp", r"^submodule\.").stdout
-    pairs = [entry.partition("\n") for entry in found.split("\0") if entry]
+    listing = slot.git.attempt("config", "-z", "--blob", change.new, "--get-regexp", r"^submodule\.").stdout
+    pairs = [entry.partition("\n") for entry in listing.split("\0") if entry]
     names = [key.removeprefix("submodule.").rpartition(".")[0] for key, _, _ in pairs]
     plain = all(".." not in name.split("/") and not name.startswith("-") for name in names)
     return change.new_mode != LINK and plain and not any(value.startswith("-") for _, _, value in pairs)
 
 
 def take_snapshot(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot | None:
-    """Keep the slot's state under `ref`; None if it holds nothing but the commit it was prepared with.
+    """Keep the slot's state under `ref`, or return None if the slot has no changes.
 
     Like `git stash -u`: a commit of all files, whose parents are HEAD and a commit of the index.
     """
     prepared = slot.prepared()
     if not prepared.ready or not slot.path.is_dir():
         return None
-    git, base = slot.git.using(**identity), prepared.base or slot.repository.head  # what we keep of it may be gone
-    kept, base_tree = git.resolve(ref, base + "^{tree}")
-    if kept is not None:
-        return Snapshot(ref=ref, commit=kept)
+    git, base = slot.git.using(**identity), prepared.base or slot.repository.head  # the stored state may be gone
+    existing, base_tree = git.resolve(ref, base + "^{tree}")
+    if existing is not None:
+        return Snapshot(ref=ref, commit=existing)
     if base_tree is None:
         return None
     staged = stage(slot, base, prepared, base_tree)
-    parents = _agents_own(slot, identity, ref, base, base_tree)
+    parents = _agent_commits(slot, identity, ref, base, base_tree)
     if parents == (base,) and not staged.changes and not staged.nested:
         slot.staging.unlink()
         return None
@@ -321,23 +328,23 @@ def take_snapshot(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot
     return Snapshot(ref=ref, commit=commit)
 
 
-def _agents_own(slot: Slot, identity: Mapping[str, str], ref: str, base: str, base_tree: str) -> tuple[str, ...]:
-    """Bring what the agent committed and staged; return the snapshot's parents: the base alone if there is nothing sound."""
+def _agent_commits(slot: Slot, identity: Mapping[str, str], ref: str, base: str, base_tree: str) -> tuple[str, ...]:
+    """Copy the agent's commits and index. Return the snapshot's parents, or the base alone if they are damaged."""
     own = slot.own
-    if not own.sound:
+    if not own.is_intact:
         return (base,)
     inside = own.inside.using(**identity)
     head = head_commit(slot.path, slot.path) or base
     index_tree = _index_tree(slot, inside)
     if index_tree in {None, base_tree}:
-        return (head,) if head == base or own.bring(head, base) else (base,)
+        return (head,) if head == base or own.copy_to_user(head, base) else (base,)
     staged = inside.attempt("commit-tree", str(index_tree), "-p", head, "-m", f"index of {ref}")
-    brought = staged.returncode == 0 and own.bring(staged.stdout.strip(), base)
-    return (head, staged.stdout.strip()) if brought else (base,)
+    is_copied = staged.returncode == 0 and own.copy_to_user(staged.stdout.strip(), base)
+    return (head, staged.stdout.strip()) if is_copied else (base,)
 
 
 def _index_tree(slot: Slot, inside: Git) -> str | None:
-    """Write the tree of the agent's own index; None if it is damaged or in the middle of a merge."""
+    """Write the tree of the agent's own index. Return None if it is damaged or has conflicts."""
     index = slot.path / ".git" / "index"
     if index.is_symlink() or not index.is_file():
         return None
@@ -351,7 +358,7 @@ def _index_tree(slot: Slot, inside: Git) -> str | None:
 
 
 def _with_nested(slot: Slot, git: Git, nested: Sequence[str]) -> str:
-    """Write the tree with the files of repositories that the agent made inside the slot; git would only name them."""
+    """Write the tree with the files of nested repositories. Git alone would store only their commit."""
     whole, part = (slot.index.with_name(f"{slot.index.name}.{name}") for name in ("whole", "part"))
     try:
         shutil.copy2(slot.index, whole)

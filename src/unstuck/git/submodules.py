@@ -1,4 +1,4 @@
-"""unstuck.git.submodules."""
+"""Fill the submodules of a slot from the user's own clones."""
 
 import hashlib
 import os
@@ -13,24 +13,24 @@ from unstuck.git.repository import Repository, Submodule, read_submodules
 
 
 class FilledSubmodule(NamedTuple):
-    """A submodule that was given its files."""
+    """A submodule with its files in a slot."""
 
     path: str
-    """In the slot."""
+    """Path in the slot."""
     commit: str
     source: str
-    """The git directory of the user's clone of it."""
+    """The git folder of the user's clone."""
     entries: str
-    """Its index of ours."""
+    """The private index of its files."""
 
     def git(self, slot: Path, index: str = "") -> Git:
-        """Git on its files with the user's clone, whatever became of their own `.git`."""
+        """Return git on its files with the user's clone. It ignores the `.git` in the slot."""
         inside = slot / self.path
         env = {"GIT_DIR": self.source, "GIT_WORK_TREE": str(inside), "GIT_INDEX_FILE": index or self.entries}
         return Git(inside, env=env)
 
     def touched(self, slot: Path, index: str = "") -> tuple[str, ...]:
-        """List its files that are not as the index has them, and new ones; git runs in no submodule for that."""
+        """Return its changed and new files. Git enters no submodule for that."""
         if not (slot / self.path).is_dir() or not any((slot / self.path).iterdir()):
             return ()
         return tuple(dict.fromkeys(self.git(slot, index).names("ls-files", "-z", "-m", "-o", "--exclude-standard")))
@@ -39,22 +39,24 @@ class FilledSubmodule(NamedTuple):
 def fill_submodules(
     slot: Path, links: dict[str, str], repository: Repository, index: Path
 ) -> tuple[tuple[FilledSubmodule, ...], tuple[str, ...]]:
-    """Give each submodule the commit that the slot asks for; return them, and a sentence for each that stays empty."""
+    """Check out each submodule of the slot. Return them, and a sentence for each that stays empty."""
     filled: list[FilledSubmodule] = []
     notes = tuple(
-        _fill(FilledSubmodule(str(slot), "", "", str(index)), links, _places(repository), repository.root, filled)
+        _fill(
+            FilledSubmodule(str(slot), "", "", str(index)), links, _module_folders(repository), repository.root, filled
+        )
     )
-    return tuple(one._replace(path=os.path.relpath(one.path, slot)) for one in filled), notes
+    return tuple(module._replace(path=os.path.relpath(module.path, slot)) for module in filled), notes
 
 
 def local_clone(repository: Repository, path: str) -> Path | None:
-    """Return the git directory of the user's own clone of the submodule at this path."""
-    found = [submodule for submodule in repository.submodules() if submodule.path == path]
-    return _local(found[0], _places(repository), repository.root) if found else None
+    """Return the git folder of the user's own clone of the submodule at this path."""
+    submodules = [submodule for submodule in repository.submodules() if submodule.path == path]
+    return _find_clone(submodules[0], _module_folders(repository), repository.root) if submodules else None
 
 
 def tree_folders(git: Git, tree: str) -> tuple[list[str], dict[str, str]]:
-    """List the folders of a tree, and its submodules with their commits."""
+    """Return the folders of a tree, and its submodules with their commits."""
     plain, links = [], {}
     for entry in git("ls-tree", "-r", "-d", "-z", "--full-tree", tree).split("\0"):
         facts, _, path = entry.partition("\t")
@@ -65,7 +67,7 @@ def tree_folders(git: Git, tree: str) -> tuple[list[str], dict[str, str]]:
     return plain, links
 
 
-def _places(repository: Repository) -> tuple[Path, ...]:
+def _module_folders(repository: Repository) -> tuple[Path, ...]:
     return (repository.git_dir / "modules", repository.common_dir / "modules")
 
 
@@ -82,7 +84,7 @@ def _fill(
     for submodule in read_submodules(Git(checkout), "--file", str(folder / ".gitmodules")):
         if submodule.path not in links:
             continue
-        source = _local(submodule, places, checkout)
+        source = _find_clone(submodule, places, checkout)
         if source is None:
             yield f"The submodule {displayable(submodule.path)} has no clone on this machine, so its folder stays empty."
             continue
@@ -99,20 +101,20 @@ def _fill(
         yield from _fill(filled[-1], inner, (source / "modules",), checkout / submodule.path, filled)
 
 
-def _local(submodule: Submodule, places: tuple[Path, ...], checkout: Path) -> Path | None:
-    if not (_is_plain(submodule.name) and _is_plain(submodule.path)):
+def _find_clone(submodule: Submodule, places: tuple[Path, ...], checkout: Path) -> Path | None:
+    if not (_is_safe_name(submodule.name) and _is_safe_name(submodule.path)):
         return None
     clones = (*(place / submodule.name for place in places), checkout / submodule.path / ".git")
     return next((clone for clone in clones if (clone / "HEAD").is_file()), None)
 
 
-def _is_plain(name: str) -> bool:
-    """Tell whether a name from `.gitmodules` stays below the folder it is joined to."""
+def _is_safe_name(name: str) -> bool:
+    """Return whether a name from `.gitmodules` stays below its folder."""
     return not (name.startswith("/") or "\n" in name or ".." in PurePosixPath(name).parts)
 
 
 def _check_out(inside: Path, source: Path, commit: str, index: Path) -> str:
-    """Make a submodule's folder hold a commit, with a git folder of its own; return why that failed, if so."""
+    """Check out a commit in a submodule's folder, with its own git folder. Return why that failed."""
     if inside.is_symlink() or not inside.is_dir():
         remove_path(inside)
         inside.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Edge: Put into a worktree what git does not carry: copies of, or links to, the user's ignored and untracked files."""
+"""Copy or link the user's ignored and untracked files into a worktree."""
 
 import fcntl
 import glob
@@ -16,7 +16,7 @@ from unstuck.git.git_command import Git, displayable
 from unstuck.model.errors import NO_ROOM, BadUsage, CannotWrite
 
 FICLONE = 0x40049409
-"""Linux: let one file share another's blocks."""
+"""The Linux request to share the blocks of another file."""
 
 INCLUDE_FILE = ".worktreeinclude"
 NEVER = frozenset({".git", ".unstuck"})
@@ -24,7 +24,7 @@ NEVER = frozenset({".git", ".unstuck"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFiles:
-    """What stands in the worktree now that git does not carry, and what was left out and why."""
+    """The untracked files that are in the worktree now, and sentences about those left out."""
 
     paths: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -32,13 +32,13 @@ class PlacedFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntrackedFiles:
-    """The `[workspace]` rules of one repository. Called with a worktree, it returns the paths that it placed."""
+    """The `[workspace]` rules of one repository. A call with a worktree returns the paths that it placed."""
 
     root: Path
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
-    """Commands that make what cannot be copied. Not run here: the engine runs them as processes."""
+    """Commands that create what cannot be copied. The engine runs them."""
 
     def __post_init__(self) -> None:
         for pattern in (*self.copy, *self.link):
@@ -48,7 +48,7 @@ class UntrackedFiles:
         return self.place(worktree).paths
 
     def place(self, worktree: Path) -> PlacedFiles:
-        """Place what is missing. What stands in the worktree is never overwritten, so a used one keeps its warm caches."""
+        """Place the missing files. Existing ones are not overwritten, so a used worktree keeps its warm caches."""
         if not self.copy and not self.link and not (self.root / INCLUDE_FILE).is_file():
             return PlacedFiles()
         links = self._matches(self.link)
@@ -56,7 +56,7 @@ class UntrackedFiles:
         wanted = dict.fromkeys(links, True) | dict.fromkeys(_outermost(copies), False)
         tracked = _tracked(Git(worktree), wanted)
         paths, notes = [], []
-        _remove_stages(worktree)
+        _remove_drafts(worktree)
         for name, linked in wanted.items():
             if any(is_within(path, [name]) for path in tracked):
                 notes.append(f"{displayable(name)} was not placed: git carries it in this worktree.")
@@ -66,14 +66,14 @@ class UntrackedFiles:
                 notes.append(note)
             else:
                 paths.append(name)
-        _remove_stages(worktree)
+        _remove_drafts(worktree)
         return PlacedFiles(paths=tuple(paths), notes=tuple(notes))
 
     def _put(self, name: str, worktree: Path, *, linked: bool) -> str | None:
-        """Place one thing; return why it was not, if so."""
+        """Place one file or folder. Return the reason if that is not possible."""
         source, target = self.root / name, worktree / name
-        for trap in unsafe_copies(self.root, [name], linked=linked):
-            return displayable(f"{trap.message} {trap.suggestion}")
+        for unsafe in unsafe_copies(self.root, [name], linked=linked):
+            return displayable(f"{unsafe.message} {unsafe.suggestion}")
         try:
             if not linked and not _is_copyable(source.lstat().st_mode):
                 return f"{displayable(name)} was not placed: it is neither a file nor a folder nor a link."
@@ -83,7 +83,7 @@ class UntrackedFiles:
             if linked:
                 target.symlink_to(source)
             else:
-                copy = _new_stage(worktree) / "copy"
+                copy = _new_draft_folder(worktree) / "copy"
                 _copy(source, copy, self.root)
                 _relocate(copy, source, target)
                 copy.rename(target)
@@ -97,13 +97,13 @@ class UntrackedFiles:
         return None
 
     def _matches(self, patterns: Sequence[str]) -> list[str]:
-        """List what the patterns name in the user's checkout, without anything that git carries."""
-        found = [name for pattern in patterns for name in _glob(self.root, "", Path(pattern).parts)]
-        tracked = _tracked(Git(self.root), found)
-        return _outermost(part for name in found for part in _untracked(self.root, name, tracked))
+        """Return the untracked paths in the user's checkout that match the patterns."""
+        names = [name for pattern in patterns for name in _glob(self.root, "", Path(pattern).parts)]
+        tracked = _tracked(Git(self.root), names)
+        return _outermost(part for name in names for part in _untracked(self.root, name, tracked))
 
     def _included(self) -> list[str]:
-        """List the ignored files that `.worktreeinclude` names, in gitignore's own language."""
+        """Return the ignored files that match `.worktreeinclude`, which has the format of `.gitignore`."""
         if not (self.root / INCLUDE_FILE).is_file():
             return []
         git = Git(self.root)
@@ -123,16 +123,16 @@ def _check(pattern: str) -> None:
 
 
 def _glob(root: Path, base: str, parts: tuple[str, ...]) -> Iterator[str]:
-    """Match a pattern below `base` part by part; links are not followed, and git's folder and ours not entered."""
+    """Yield the paths below `base` that match a pattern, without following links. Skip `.git` and `.unstuck`."""
     first, rest = parts[0], parts[1:]
     try:
         entries = sorted(os.scandir(root / base), key=lambda entry: entry.name)
     except OSError:
         return
     if first == "**":
-        hits = set(_glob(root, base, rest or ("*",)))
-        yield from sorted(hits)
-        entries = [entry for entry in entries if _join(base, entry.name) not in hits]
+        matches = set(_glob(root, base, rest or ("*",)))
+        yield from sorted(matches)
+        entries = [entry for entry in entries if _join(base, entry.name) not in matches]
     for entry in entries:
         name = _join(base, entry.name)
         if name in NEVER or not (first == "**" or fnmatchcase(entry.name, first)):
@@ -148,13 +148,13 @@ def _join(base: str, name: str) -> str:
 
 
 def _tracked(git: Git, names: Iterable[str]) -> list[str]:
-    """List the files that git carries at or below the names."""
-    asked = [f":(top,literal){name}" for name in names]
-    return list(git.names("ls-files", "-z", "--", *asked)) if asked else []
+    """Return the tracked files at or below the names."""
+    pathspecs = [f":(top,literal){name}" for name in names]
+    return list(git.names("ls-files", "-z", "--", *pathspecs)) if pathspecs else []
 
 
 def _untracked(root: Path, name: str, tracked: Sequence[str]) -> Iterator[str]:
-    """Split a folder that holds tracked files into the parts that hold none."""
+    """Yield the parts of a path that hold no tracked files."""
     if name in tracked:
         return
     if not any(is_within(path, [name]) for path in tracked):
@@ -164,26 +164,27 @@ def _untracked(root: Path, name: str, tracked: Sequence[str]) -> Iterator[str]:
         yield from _untracked(root, f"{name}/{child}", tracked)
 
 
-def is_within(name: str, others: Iterable[str]) -> bool:
-    return any(name == other or name.startswith(other + "/") for other in others)
+def is_within(name: str, paths: Iterable[str]) -> bool:
+    """Return whether a path is one of the paths or below one of them."""
+    return any(name == path or name.startswith(path + "/") for path in paths)
 
 
 def _outermost(names: Iterable[str]) -> list[str]:
-    kept: list[str] = []
+    outermost: list[str] = []
     for name in sorted(set(names), key=lambda name: (name.count("/"), name)):
-        if not is_within(name, kept):
-            kept.append(name)
-    return kept
+        if not is_within(name, outermost):
+            outermost.append(name)
+    return outermost
 
 
-def _new_stage(worktree: Path) -> Path:
-    """Make a folder beside the worktree in which a copy grows, so that a crash never leaves half of one in its place."""
+def _new_draft_folder(worktree: Path) -> Path:
+    """Create a folder beside the worktree for a copy in progress. A crash then leaves no half copy in place."""
     return Path(tempfile.mkdtemp(prefix=f".{worktree.name}.placing-", dir=worktree.parent))
 
 
-def _remove_stages(worktree: Path) -> None:
-    for stage in worktree.parent.glob(f".{glob.escape(worktree.name)}.placing-*"):
-        shutil.rmtree(stage, ignore_errors=True)
+def _remove_drafts(worktree: Path) -> None:
+    for draft in worktree.parent.glob(f".{glob.escape(worktree.name)}.placing-*"):
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _is_copyable(mode: int) -> bool:
@@ -191,7 +192,7 @@ def _is_copyable(mode: int) -> bool:
 
 
 def _copy(source: Path, target: Path, root: Path) -> None:
-    """Copy a file, link or folder with modes and times; sockets, pipes and devices are left out."""
+    """Copy a file, link or folder with modes and times, without sockets, pipes and devices."""
     mode = source.lstat().st_mode
     if stat.S_ISLNK(mode):
         target.symlink_to(_link_text(source, root))
@@ -200,18 +201,18 @@ def _copy(source: Path, target: Path, root: Path) -> None:
     elif stat.S_ISDIR(mode):
         folders = []
         for folder, names, files in os.walk(source, onerror=_raise):
-            place = target / Path(folder).relative_to(source)
-            place.mkdir()
-            folders.append((folder, place))
+            copy = target / Path(folder).relative_to(source)
+            copy.mkdir()
+            folders.append((folder, copy))
             links = [name for name in names if Path(folder, name).is_symlink()]
             for name in (*links, *files):
-                _copy(Path(folder, name), place / name, root)
-        for folder, place in reversed(folders):
-            shutil.copystat(folder, place)
+                _copy(Path(folder, name), copy / name, root)
+        for folder, copy in reversed(folders):
+            shutil.copystat(folder, copy)
 
 
 def _link_text(source: Path, root: Path) -> str:
-    """Keep a link as it is; one that leaves the repository by a relative path would miss its goal from elsewhere."""
+    """Return the target text of a link. A relative link that leaves the repository becomes absolute."""
     text = os.readlink(source)  # noqa: PTH115 - as written, not as a path
     goal = os.path.normpath(source.parent / text)
     return text if Path(goal).is_relative_to(root) else goal
@@ -234,7 +235,7 @@ def _share_blocks(source: int, target: int) -> bool:
 
 
 def _relocate(copy: Path, source: Path, target: Path) -> None:
-    """Make a copied venv's scripts run the copy: they name their interpreter, so its pip would change the user's venv."""
+    """Make the scripts of a copied venv use the copy. They name their interpreter by its full path."""
     if not (copy / "pyvenv.cfg").is_file():
         return
     new = os.fsencode(target)
@@ -257,7 +258,7 @@ def _raise(error: OSError) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsafeCopy:
-    """A folder that would make a worktree use the user's checkout instead of itself, and what to do instead."""
+    """A folder that would make a worktree use the user's checkout."""
 
     name: str
     message: str
@@ -268,12 +269,13 @@ class UnsafeCopy:
 
 
 def unsafe_copies(root: Path, names: Sequence[str], *, linked: bool = False) -> tuple[UnsafeCopy, ...]:
-    """List those of the folders that are traps when copied, or when `linked`."""
-    return tuple(trap for name in names for trap in (_venv(root, name), _modules(root, name, linked=linked)) if trap)
+    """Return the folders that are unsafe to copy, or to link if `linked`."""
+    checked = [(_unsafe_venv(root, name), _unsafe_modules(root, name, linked=linked)) for name in names]
+    return tuple(unsafe for pair in checked for unsafe in pair if unsafe)
 
 
-def _venv(root: Path, name: str) -> UnsafeCopy | None:
-    """Look for an editable install: it names the user's checkout by its full path, wherever the venv stands."""
+def _unsafe_venv(root: Path, name: str) -> UnsafeCopy | None:
+    """Find an editable install in a venv. It names the user's checkout by its full path."""
     venv = root / name
     if not (venv / "pyvenv.cfg").is_file():
         return None
@@ -288,11 +290,11 @@ def _venv(root: Path, name: str) -> UnsafeCopy | None:
 
 
 def _leads_back(path: Path, root: Path, venv: Path) -> bool:
-    """Tell whether a file of site-packages points into the checkout, the venv itself aside."""
+    """Return whether a file of site-packages points into the checkout, outside of the venv."""
     if path.name.endswith((".pth", ".egg-link")):
         return any(_is_in_checkout(line.strip(), root, venv) for line in _text(path).splitlines())
     if path.name.startswith("__editable__"):
-        return any(str(place) in _text(path) for place in {root, root.resolve()})
+        return any(str(folder) in _text(path) for folder in {root, root.resolve()})
     if path.name.endswith(".dist-info"):
         return _is_editable(_text(path / "direct_url.json"), root, venv)
     return False
@@ -314,15 +316,17 @@ def _is_editable(direct_url: str, root: Path, venv: Path) -> bool:
         return False
 
 
-def _modules(root: Path, name: str, *, linked: bool) -> UnsafeCopy | None:
-    """Look for workspace links to the project's own packages. A relative one is right in a copy, wrong through a link."""
+def _unsafe_modules(root: Path, name: str, *, linked: bool) -> UnsafeCopy | None:
+    """Find workspace links to the project's own packages. A relative one is safe in a copy, but not in a link."""
     if Path(name).name != "node_modules":
         return None
     modules = root / name
     for link in _links(modules):
         text = os.readlink(link)  # noqa: PTH115 - as written, not as a path
         goal = Path(os.path.normpath(link.parent / text))
-        if any(_leads_out(goal, place, name, full=linked or text.startswith("/")) for place in (root, root.resolve())):
+        if any(
+            _leads_out(goal, folder, name, is_fixed=linked or text.startswith("/")) for folder in (root, root.resolve())
+        ):
             return UnsafeCopy(
                 name=name,
                 message=f"{name} cannot be placed: {link.relative_to(modules)} in it is a link to {goal}, so code would load your checkout.",
@@ -330,8 +334,8 @@ def _modules(root: Path, name: str, *, linked: bool) -> UnsafeCopy | None:
     return None
 
 
-def _leads_out(goal: Path, root: Path, name: str, *, full: bool) -> bool:
-    return full and goal.is_relative_to(root) and not goal.is_relative_to(root / name)
+def _leads_out(goal: Path, root: Path, name: str, *, is_fixed: bool) -> bool:
+    return is_fixed and goal.is_relative_to(root) and not goal.is_relative_to(root / name)
 
 
 def _links(modules: Path) -> Iterator[Path]:

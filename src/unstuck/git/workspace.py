@@ -1,4 +1,4 @@
-"""Edge: The git side of one run: slots, what would land, snapshots, and the run's branch moved by compare-and-swap."""
+"""The git side of one run: slots, trees, snapshots and the run's branch."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,15 +19,15 @@ from unstuck.git.contents import (
 from unstuck.git.git_command import Git, displayable, remove_stale_lock
 from unstuck.git.git_folder import COMMIT_ID
 from unstuck.git.repository import Identity, Repository, RepositoryChanges
-from unstuck.git.shared_objects import MOST_ROWS, TIP_REF, SharedObjects
+from unstuck.git.shared_objects import MAX_CACHED_DIFFERENCES, TIP_REF, SharedObjects
 from unstuck.git.slots import DURABLE, PlaceFiles, Slot
 from unstuck.git.staging import take_snapshot, tree_with_paths, write_slot_tree
 from unstuck.model.changes import Change, Changes, Touch
 from unstuck.model.errors import CheckpointGone, GitFailed, UnstuckError
 from unstuck.model.landing import Conflict, Landing, Snapshot, Tree, run_branch
 
-NEW = ""
-"""What git calls the old value of a ref that must not exist yet."""
+MUST_NOT_EXIST = ""
+"""The old value of a ref that does not exist yet, for git's compare-and-swap."""
 
 
 def place_no_files(_slot: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT001  the shape of Place
@@ -36,22 +36,22 @@ def place_no_files(_slot: Path, _fresh: bool) -> tuple[str, ...]:  # noqa: FBT00
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitWorkspace:
-    """The `Workspace` port on real git. Threads may share it, one slot each."""
+    """A workspace on real git. Threads may share it, with one slot each."""
 
     run: str
     identity: Identity
     slots: Path
-    """The folder that slots are in: outside of the user's checkout."""
+    """The folder of the slots, outside of the user's checkout."""
     shared: SharedObjects
     repository_changes: RepositoryChanges
     sign: bool = False
     left_out: tuple[str, ...] = ()
-    """The plan and its companions, relative to the root: they never land."""
+    """The plan's files, relative to the root. They never land."""
     place: PlaceFiles = place_no_files
-    _ahead: "dict[int, _Writing]" = field(default_factory=dict)
-    """What is written down already, or just now, of sessions that have ended."""
-    _written: dict[Landing, str] = field(default_factory=dict)
-    """The commits of landings that found another tip: they are merged at once."""
+    _writers: "dict[int, _TreeWriter]" = field(default_factory=dict)
+    """Threads that write the trees of sessions that have ended, by slot."""
+    _landing_commits: dict[Landing, str] = field(default_factory=dict)
+    """The commits of landings that must be merged first, since the branch has moved."""
 
     @property
     def repository(self) -> Repository:
@@ -62,7 +62,7 @@ class GitWorkspace:
         return f"refs/heads/{run_branch(self.run)}"
 
     def open_branch(self, base: str) -> bool:
-        if self._set_ref(self.branch, base, NEW) is None:
+        if self._set_ref(self.branch, base, MUST_NOT_EXIST) is None:
             return True
         if self._resolve(self.branch) is not None:
             return False
@@ -82,7 +82,7 @@ class GitWorkspace:
         )
 
     def tip(self) -> str:
-        tip = self._written_tip() or self._resolve(self.branch)
+        tip = self._tip_from_file() or self._resolve(self.branch)
         if tip is None:
             raise CheckpointGone(
                 f"The branch {run_branch(self.run)} is gone.",
@@ -113,10 +113,10 @@ class GitWorkspace:
         return tree_with_paths(self._git, self.repository.store, base, tree, paths)
 
     def write_tree(self, slot: int, base: str) -> Tree:
-        ahead = self._ahead.get(slot)
-        whole = self._slot(slot)
-        known = ahead.tree if ahead is not None and ahead.base == base else None
-        return known or write_slot_tree(whole, base, self.left_out, self.run)
+        writer = self._writers.get(slot)
+        idle_slot = self._slot(slot)
+        tree = writer.tree if writer is not None and writer.base == base else None
+        return tree or write_slot_tree(idle_slot, base, self.left_out, self.run)
 
     def snapshot(self, slot: int, name: str) -> Snapshot | None:
         ref = self._snapshot_ref(name)
@@ -133,7 +133,7 @@ class GitWorkspace:
 
     def keep_commit(self, name: str, commit: str) -> Snapshot:
         ref = self._snapshot_ref(name)
-        failed = self._set_ref(ref, commit, NEW)
+        failed = self._set_ref(ref, commit, MUST_NOT_EXIST)
         if failed is not None and self._resolve(ref) != commit:
             raise GitFailed(
                 f"The snapshot {ref} cannot be kept: {failed}",
@@ -148,36 +148,39 @@ class GitWorkspace:
         return contents.changes(self._git, self._rows(base, tree))
 
     def summarize_changes(self, base: str, tree: str) -> Changes:
-        _, known = self.shared.rows.get((base, tree), (None, None))
-        return known or summarize_changes(raw_difference(self._git, base, tree))
+        _, summary = self.shared.rows.get((base, tree), (None, None))
+        return summary or summarize_changes(raw_difference(self._git, base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
         return contents.touches(self._git, base, tree, files)
 
     def line_authors(self, path: str, commit: str, since: str) -> tuple[AuthoredLine, ...]:
-        """Look only at what landed after the last look: a file that every task changes has a history as long as the plan."""
-        at, known = self.shared.authors.pop(path, (since, ()))
-        lines = known if at == commit else line_authors(self._git, path, commit, at, known)
+        """Return the lines of a file with the commits after `since` that added them.
+
+        Only commits after the last call are read, since the history of a file may be as long as the plan.
+        """
+        last_commit, old_lines = self.shared.authors.pop(path, (since, ()))
+        lines = old_lines if last_commit == commit else line_authors(self._git, path, commit, last_commit, old_lines)
         lines = line_authors(self._git, path, commit, since) or () if lines is None else lines
         self.shared.authors[path] = commit, lines
-        for forgotten in list(self.shared.authors)[:-MOST_ROWS]:
-            self.shared.authors.pop(forgotten, None)
+        for oldest in list(self.shared.authors)[:-MAX_CACHED_DIFFERENCES]:
+            self.shared.authors.pop(oldest, None)
         return tuple(line for line in lines if line[0])
 
     def tree_of(self, commit: str) -> str:
-        known = self.shared.trees
-        tree = known.get(commit) or self._resolve(commit + "^{tree}")
+        trees = self.shared.trees
+        tree = trees.get(commit) or self._resolve(commit + "^{tree}")
         if tree is None:
             raise CheckpointGone(f"The commit {commit} no longer exists.", hint="See what is left with `unstuck log`.")
-        if commit != tree and COMMIT_ID.fullmatch(commit):  # a name may stand for another one later
-            known[commit] = tree
+        if commit != tree and COMMIT_ID.fullmatch(commit):  # a branch name may mean another commit later
+            trees[commit] = tree
         return tree
 
     def tree_files(self, tree: str) -> tuple[str, ...]:
         return tree_files(self._git, tree)
 
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
-        merged = merge_trees(self._git, tip, self._written.pop(landing, "") or self._commit(landing))
+        merged = merge_trees(self._git, tip, self._landing_commits.pop(landing, "") or self._commit(landing))
         if isinstance(merged, str):
             self.shared.merged[merged] = landing.tree
         return merged
@@ -185,7 +188,7 @@ class GitWorkspace:
     def land(self, landing: Landing) -> str | None:
         if landing.tree == self.tree_of(landing.base):
             return landing.base
-        tip = self._written_tip() or self._resolve(self.branch)  # nobody signs what cannot land
+        tip = self._tip_from_file() or self._resolve(self.branch)  # a commit that cannot land is not signed
         if tip == landing.base:
             commit = self._commit(landing, sign=self.sign)
             failed = self._set_ref(self.branch, commit, landing.base, tree=landing.tree)
@@ -201,7 +204,7 @@ class GitWorkspace:
         return None if tip is None else self._landed_before(landing, tip)
 
     def merge_user_commit(self, commit: str, *, message: str, at: float) -> str | Conflict:
-        """Merge a commit of the user's into the run's branch; return the new tip. One of another history is left alone."""
+        """Merge a commit of the user into the run's branch and return the new tip. Ignore an unrelated history."""
         tip = self.tip()
         if self._git.succeeds("merge-base", "--is-ancestor", commit, tip) or not self._git.succeeds(
             "merge-base", commit, tip
@@ -233,8 +236,8 @@ class GitWorkspace:
         self.repository_changes.begin()
 
     def finish_session(self, slot: int, base: str) -> tuple[str, ...]:
-        """Write down what the session made, beside looking at what changed meanwhile: one needs nothing of the other."""
-        self._ahead[slot] = _Writing(self._slot(slot), base, self.left_out, self.run)
+        """Start to write the slot's tree, and return sentences about changes in the user's repository."""
+        self._writers[slot] = _TreeWriter(self._slot(slot), base, self.left_out, self.run)
         return self.repository_changes.since_last_look()
 
     @property
@@ -245,20 +248,20 @@ class GitWorkspace:
         return Slot(shared=self.shared, folder=self.slots, number=slot)
 
     def _slot(self, slot: int) -> Slot:
-        """Return a slot for which nobody else runs git."""
-        if (writing := self._ahead.pop(slot, None)) is not None:
-            writing.join()
+        """Return a slot in which no thread runs git."""
+        if (writer := self._writers.pop(slot, None)) is not None:
+            writer.join()
         return self._folder(slot)
 
     def _rows(self, base: str, tree: str) -> tuple[TreeDifference, ...]:
-        known, _ = self.shared.rows.get((base, tree), (None, None))
-        return tuple(parse_rows(raw_difference(self._git, base, tree))) if known is None else known
+        rows, _ = self.shared.rows.get((base, tree), (None, None))
+        return tuple(parse_rows(raw_difference(self._git, base, tree))) if rows is None else rows
 
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"
 
-    def _written_tip(self) -> str | None:
-        """Read the branch where git writes one that moves often; None if it keeps it elsewhere."""
+    def _tip_from_file(self) -> str | None:
+        """Return the branch's commit from its file, or None if git stores the branch elsewhere."""
         try:
             commit = (self.repository.common_dir / self.branch).read_text("ascii").strip()
         except (OSError, ValueError):
@@ -285,9 +288,9 @@ class GitWorkspace:
             commit = self._commit(landing)
             if self._git.succeeds("merge-base", "--is-ancestor", commit, tip):
                 return commit
-            self._written[landing] = commit
+            self._landing_commits[landing] = commit
             return None
-        # Two signatures of one text differ, so a signed commit is known by its place, files and message.
+        # Two signatures of one text differ, so a signed commit is recognized by its parent, tree and message.
         wanted = [landing.base, landing.tree, landing.message.strip()]
         listed = self._git.attempt("log", "-z", "--format=%H%n%P%n%T%n%B", f"{landing.base}..{tip}").stdout
         for entry in listed.split("\0"):
@@ -297,7 +300,7 @@ class GitWorkspace:
         return None
 
     def _set_ref(self, ref: str, new: str, old: str, *, tree: str = "") -> str | None:
-        """Compare-and-swap a ref; return git's reason if it did not happen. Slots can stand on a landed tree at once."""
+        """Compare-and-swap a ref and return git's reason if that fails. With `tree`, also move the tip ref for slots."""
         lock = self.repository.common_dir / f"{ref}.lock"
         if tree:
             lines = f"update {ref} {new} {old}\nupdate {TIP_REF} {new}\n"
@@ -313,8 +316,8 @@ class GitWorkspace:
         return None if done.returncode == 0 else displayable(done.stderr.strip())
 
 
-class _Writing(Thread):
-    """Writes down what an ended session made, while something else is done."""
+class _TreeWriter(Thread):
+    """A thread that writes the tree of a slot whose session has ended."""
 
     def __init__(self, slot: Slot, base: str, left_out: tuple[str, ...], run: str) -> None:
         super().__init__(daemon=True)
@@ -323,7 +326,7 @@ class _Writing(Thread):
         self.start()
 
     def run(self) -> None:
-        with suppress(UnstuckError, OSError):  # whoever needs it tries again, and tells why
+        with suppress(UnstuckError, OSError):  # the caller that needs the tree tries again and gets the error
             self.tree = write_slot_tree(self._slot, self.base, self._left_out, self._run)
 
 
@@ -337,7 +340,7 @@ def make_commit(
 
 
 def merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
-    """Merge two commits without touching any file; return the merged tree."""
+    """Merge two commits without touching any file. Return the merged tree or the conflict."""
     done = git.attempt("merge-tree", "--write-tree", "--name-only", "-z", "--no-messages", ours, theirs)
     if done.returncode not in {0, 1}:
         raise GitFailed(
@@ -347,6 +350,6 @@ def merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
     tree, *files = done.stdout.split("\0")
     if done.returncode == 0:
         return tree
-    # A file where the other side has a folder is listed under a name that git makes up: x~<commit>.
-    named = (name.partition(f"~{ours}")[0].partition(f"~{theirs}")[0] for name in files if name)
-    return Conflict(files=tuple(dict.fromkeys(named)))
+    # A file where the other side has a folder gets the name x~<commit> from git.
+    names = (name.partition(f"~{ours}")[0].partition(f"~{theirs}")[0] for name in files if name)
+    return Conflict(files=tuple(dict.fromkeys(names)))
