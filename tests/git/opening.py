@@ -17,7 +17,7 @@ def workspace(
     sign: bool = False,
 ) -> GitWorkspace:
     repository = find_repository(root)
-    repository.exclude_ours()
+    repository.exclude_unstuck_folder()
     made = GitWorkspace(
         run=run,
         identity=repository.identity(),

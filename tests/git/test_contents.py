@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unstuck.git import contents
-from unstuck.git.contents import MAX_FILE_BYTES, parse_rows, raw_difference, tree_files
+from unstuck.git.contents import MAX_FILE_BYTES, parse_differences, raw_difference, tree_files
 from unstuck.git.git_command import Git
 from unstuck.model.changes import Change
 
@@ -35,7 +35,7 @@ def commit(git: Git, files: Mapping[str, bytes | None]) -> str:
 
 
 def changes(git: Git, base: str, tree: str) -> tuple[Change, ...]:
-    return contents.changes(git, tuple(parse_rows(raw_difference(git, base, tree))))
+    return contents.changes(git, tuple(parse_differences(raw_difference(git, base, tree))))
 
 
 def test_every_change_comes_with_both_texts_whatever_its_name(git: Git) -> None:

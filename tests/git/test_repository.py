@@ -114,8 +114,8 @@ def test_our_folder_is_excluded_once(scratch: Path, before: bytes | None, after:
         exclude.parent.mkdir()
         exclude.write_bytes(before)
     found = find_repository(scratch)
-    found.exclude_ours()
-    found.exclude_ours()
+    found.exclude_unstuck_folder()
+    found.exclude_unstuck_folder()
     assert exclude.read_bytes() == after
 
 
@@ -167,7 +167,7 @@ def test_looking_at_a_repository_changes_nothing_in_it(scratch: Path) -> None:
 
 def test_state_set_aside_again_within_a_second_is_kept_apart(scratch: Path) -> None:
     plan_file = open_plan(written(scratch / "tasks.md", "- [ ] 1.1 A\n"))
-    ours, store = find_repository(scratch).ours, find_repository(scratch).store
+    ours, store = find_repository(scratch).unstuck_folder, find_repository(scratch).store
     ours.mkdir()
     for number in range(3):
         written(ours / "config.json", str(number))
@@ -182,7 +182,7 @@ def written(path: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("known", [1, 2, 3])
 def test_a_journal_that_an_older_unstuck_left_is_taken_over(scratch: Path, known: int) -> None:
-    ours = find_repository(scratch).ours
+    ours = find_repository(scratch).unstuck_folder
     (ours / "logs").mkdir(parents=True)
     (ours / "logs" / "task-1.1.log").write_text("said\n")
     scripts = re.split(r"^-- Format .*\n", shipped("journal.sql"), flags=re.MULTILINE)[1 : known + 1]

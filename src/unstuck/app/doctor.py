@@ -140,7 +140,7 @@ def _checkout(repository: Repository) -> Iterator[Finding]:
 
 def _writable(repository: Repository) -> Iterator[Finding]:
     """Name what a run must write and cannot; of what is not there yet, the folder that it would be made in."""
-    wanted = (repository.root, repository.common_dir, repository.store, repository.ours)
+    wanted = (repository.root, repository.common_dir, repository.store, repository.unstuck_folder)
     places = [path for path in wanted if path.exists() and not (path.is_dir() and os.access(path, os.W_OK))]
     if places:
         yield Finding("writable", "bad", f"Cannot be written: {', '.join(map(str, places))}.", MAKE_ROOM)

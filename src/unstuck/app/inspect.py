@@ -341,8 +341,8 @@ def draft_request(cwd: Path, run: str | None, path: Path | None, *, only_file: b
     if not any(task.commit for task in view.state.tasks.values()):
         raise BadUsage(f"Nothing of run {view.run} has landed yet.", hint="See where it stands: unstuck status")
     title, body = pull_request(view.state, view.summary)
-    file = path.absolute() if path is not None else repository.ours / FILE
-    repository.exclude_ours()
+    file = path.absolute() if path is not None else repository.unstuck_folder / FILE
+    repository.exclude_unstuck_folder()
     write_atomically(file, f"# {title}\n\n{body}")
     made = Opened(title=title, body=body, path=file)
     return made if only_file else _opened(view, made)

@@ -219,6 +219,6 @@ def _keep(path: Path, change: Callable[[Lessons], Lessons], seen: RecentFailure 
 def hide_ours(root: Path) -> None:
     """Keep `.unstuck/` out of the user's `git status`."""
     try:
-        find_repository(root).exclude_ours()
+        find_repository(root).exclude_unstuck_folder()
     except UnstuckError:
         return  # a repository without a commit has no status to keep clean yet

@@ -106,7 +106,7 @@ class Run:
         self._refuse_below_own_session()
         plan = self._sound_plan()
         first = _first(plan, start_from)
-        self._repository.exclude_ours()
+        self._repository.exclude_unstuck_folder()
         if fresh:
             self._crew(plan, None)  # nothing is set aside for an agent that cannot be started
             plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
@@ -127,7 +127,7 @@ class Run:
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with claimed(journal, run) as before:
                 if before is not None:
-                    remove_unfinished_writes(self._repository.ours, self._repository.store)
+                    remove_unfinished_writes(self._repository.unstuck_folder, self._repository.store)
                 entries = tuple(journal.read(run))
                 situation = Situation(
                     entries=entries,
@@ -135,7 +135,9 @@ class Run:
                     started=self._started(run, plan),
                     accept_plan_change=accept_plan_change,
                     start_from=first,
-                    inherited=inherited(self._plan_file.path, *(() if journal.runs() else (self._repository.ours,)))
+                    inherited=inherited(
+                        self._plan_file.path, *(() if journal.runs() else (self._repository.unstuck_folder,))
+                    )
                     or found.inherited,
                     warnings=(
                         *found.notes,

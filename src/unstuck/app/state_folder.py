@@ -38,7 +38,7 @@ def claimed(journal: Store, run: str) -> Iterator[Owner | None]:
 
 def journal_path(repository: Repository) -> Path:
     """Return where the journal is or will be; one that an older unstuck left in `.unstuck/` is moved there."""
-    path, old = repository.store / JOURNAL, repository.ours / JOURNAL
+    path, old = repository.store / JOURNAL, repository.unstuck_folder / JOURNAL
     if not old.is_file() or path.exists():
         return path
     if _has_owner(old):
@@ -46,12 +46,14 @@ def journal_path(repository: Repository) -> Path:
     try:
         repository.store.mkdir(parents=True, exist_ok=True)
         for name in SHOWN:
-            if (repository.ours / name).is_dir() and not (repository.ours / name).is_symlink():
-                shutil.copytree(repository.ours / name, repository.store / name, symlinks=True, dirs_exist_ok=True)
-                shutil.rmtree(repository.ours / name)
+            if (repository.unstuck_folder / name).is_dir() and not (repository.unstuck_folder / name).is_symlink():
+                shutil.copytree(
+                    repository.unstuck_folder / name, repository.store / name, symlinks=True, dirs_exist_ok=True
+                )
+                shutil.rmtree(repository.unstuck_folder / name)
         for name in MOVED:
-            if (repository.ours / name).exists():
-                shutil.move(repository.ours / name, repository.store / name)
+            if (repository.unstuck_folder / name).exists():
+                shutil.move(repository.unstuck_folder / name, repository.store / name)
     except OSError as error:
         raise CannotWrite(
             f"The journal {old} cannot be moved to {repository.store}: {error.strerror}.",
@@ -78,7 +80,7 @@ def begin_anew(repository: Repository, plan_file: PlanFile, plan: Plan, name: st
     branch is open again, in the plan's file as well.
     """
     path = journal_path(repository)
-    parts = [*(path.with_name(name) for name in JOURNALS), *(repository.ours / name for name in STATE)]
+    parts = [*(path.with_name(name) for name in JOURNALS), *(repository.unstuck_folder / name for name in STATE)]
     if not any(part.exists() for part in parts):
         return plan
     lost: frozenset[str] = frozenset()

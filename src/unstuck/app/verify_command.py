@@ -201,7 +201,7 @@ def told_as_errors() -> Iterator[None]:
 @contextmanager
 def free_slot(repository: Repository) -> Iterator[int]:
     """Take a slot that nobody else uses by hand."""
-    repository.exclude_ours()
+    repository.exclude_unstuck_folder()
     folder = repository.store / "slots"
     folder.mkdir(parents=True, exist_ok=True)
     for slot in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
@@ -227,6 +227,6 @@ def first_checking_slot(repository: Repository) -> Iterator[int]:
             with free_slot(repository) as slot:
                 yield slot
             return
-        repository.exclude_ours()
+        repository.exclude_unstuck_folder()
         with claimed(journal, NAME):
             yield Config().parallel

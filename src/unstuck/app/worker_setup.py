@@ -220,7 +220,7 @@ def _clone(repo: str, told: Callable[[str], None]) -> tuple[Repository, IO[str]]
             told(f"{repo} cannot be reached: this worker begins with what it has of it.")
         _check_out(git, repo)
         repository = find_repository(folder)
-        repository.exclude_ours()
+        repository.exclude_unstuck_folder()
         return repository, lock
     raise Unavailable(f"{MOST_CLONES} workers have a clone of {repo} here already.", hint="End some of them.")
 

@@ -41,7 +41,7 @@ def raw_difference(git: Git, base: str, tree: str) -> tuple[str, ...]:
     )
 
 
-def parse_rows(output: Sequence[str]) -> Iterator[TreeDifference]:
+def parse_differences(output: Sequence[str]) -> Iterator[TreeDifference]:
     """Yield each path that differs, from the output of `raw_difference`."""
     for facts, path in zip(output[::2], output[1::2], strict=False):
         if not facts.startswith(":"):  # the counts of lines come last

@@ -167,7 +167,7 @@ class MergeBack:
                 *self._files(commit),
                 shlex.join(["pick", commit, *_trailer_options(message)]),
             ]
-        path = self.repository.ours / "commits.sh"
+        path = self.repository.unstuck_folder / "commits.sh"
         with report_write_errors(path):
             path.parent.mkdir(exist_ok=True)
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -76,7 +76,7 @@ class Repository:
         return Git(self.root)
 
     @property
-    def ours(self) -> Path:
+    def unstuck_folder(self) -> Path:
         """The folder with files that the user reads and edits. The journal can restore all of it."""
         return self.root / UNSTUCK_FOLDER
 
@@ -85,7 +85,7 @@ class Repository:
         """The folder with files that must not be lost. `git clean` does not reach it."""
         return self.common_dir / "unstuck"
 
-    def exclude_ours(self) -> None:
+    def exclude_unstuck_folder(self) -> None:
         """Exclude `.unstuck/` from the user's `git status`, unless it is excluded already."""
         path = self.common_dir / "info" / "exclude"
         with report_write_errors(path):
@@ -217,7 +217,7 @@ def _check_not_a_slot(root: Path) -> None:
 
 
 MAX_LISTED_NAMES = 5
-OUR_REFS = (RUN_BRANCH_REFS, "refs/unstuck/")
+UNSTUCK_REFS = (RUN_BRANCH_REFS, "refs/unstuck/")
 MISSING = "0"
 HEAD_LOG, HOME_PREFIX = "logs/HEAD", "~/"
 WATCHED_FILES = (
@@ -343,7 +343,7 @@ def _moved(ref: str, old: str, new: str) -> str:
 def _refs(git: Git) -> dict[str, str]:
     lines = git.attempt("for-each-ref", "--format=%(objectname) %(refname)").stdout.splitlines()
     pairs = (line.split(" ", 1) for line in lines)
-    return {name: value for value, name in pairs if not name.startswith(OUR_REFS)}
+    return {name: value for value, name in pairs if not name.startswith(UNSTUCK_REFS)}
 
 
 def _ref_files(common: Path) -> Iterator[tuple[str, Stamp]]:
@@ -352,7 +352,7 @@ def _ref_files(common: Path) -> Iterator[tuple[str, Stamp]]:
         yield name, _stamp(common / name)
     for folder, folders, files in os.walk(common / "refs"):
         place = f"{Path(folder).relative_to(common)}/"
-        folders[:] = [name for name in folders if f"{place}{name}/" not in OUR_REFS]
+        folders[:] = [name for name in folders if f"{place}{name}/" not in UNSTUCK_REFS]
         for name in files:
             yield f"{place}{name}", _stamp(Path(folder, name))
 

@@ -47,15 +47,15 @@ class SharedObjects:
         """Folders and submodules of trees. A task often begins with the tree of another one."""
         self.trees: dict[str, str] = {}
         """The trees of commits."""
-        self.held: dict[str, str] = {}
+        self.protected: dict[str, str] = {}
         """The commits and trees that refs of slots protect now."""
-        self.free: set[str] = set()
+        self.free_refs: set[str] = set()
         """Names of refs whose tree has landed. The next tree of the same slot uses one again."""
-        self.merged: dict[str, str] = {}
+        self.merged_from: dict[str, str] = {}
         """The tree from which a merged tree was made."""
-        self.below_tip: set[str] = set()
+        self.in_tip: set[str] = set()
         """Commits and trees that the last landing contains, so its ref protects them, too."""
-        self.rows: dict[tuple[str, str], tuple[tuple[TreeDifference, ...], Changes | None]] = {}
+        self.differences: dict[tuple[str, str], tuple[tuple[TreeDifference, ...], Changes | None]] = {}
         """Differences between a base and a tree, for the last few trees that were staged."""
 
         self.prepared: dict[int, SlotState] = {}
@@ -65,9 +65,9 @@ class SharedObjects:
 
     def remember(self, base: str, tree: str, rows: Sequence[TreeDifference], listed: Changes | None) -> None:
         """Store the differences and folders of a staged tree, so that git need not read them again."""
-        self.rows[base, tree] = tuple(rows), listed
-        for oldest in list(self.rows)[:-MAX_CACHED_DIFFERENCES]:
-            self.rows.pop(oldest, None)
+        self.differences[base, tree] = tuple(rows), listed
+        for oldest in list(self.differences)[:-MAX_CACHED_DIFFERENCES]:
+            self.differences.pop(oldest, None)
         base_folders = self.folders.get(self.trees.get(base, base))
         if base_folders is None or any(
             row.new_mode == NO_MODE or GITLINK in (row.old_mode, row.new_mode) for row in rows
@@ -79,15 +79,15 @@ class SharedObjects:
 
     def landed(self, commit: str, base: str, tree: str) -> None:
         """Record that the tip contains a landing, so that the refs of its trees are free."""
-        if self.held.get(TIP_REF) != base:
-            self.below_tip.clear()
-        self.below_tip |= {base, tree}
-        self.held[TIP_REF] = commit
+        if self.protected.get(TIP_REF) != base:
+            self.in_tip.clear()
+        self.in_tip |= {base, tree}
+        self.protected[TIP_REF] = commit
         while tree:
-            self.free |= {name for name, held in self.held.items() if held == tree}
-            tree = self.merged.pop(tree, "")
-        for name in self.free & self.held.keys():
-            del self.held[name]
+            self.free_refs |= {name for name, held in self.protected.items() if held == tree}
+            tree = self.merged_from.pop(tree, "")
+        for name in self.free_refs & self.protected.keys():
+            del self.protected[name]
 
     def git_folder_template(self) -> GitFolderTemplate:
         with self._lock:

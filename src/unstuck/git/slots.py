@@ -130,16 +130,16 @@ class Slot:
         Refs are used again instead of deleted: to delete one, git would lock the file of all the user's refs.
         """
         shared, prefix = self.shared, f"{SLOT_REFS}w{self.number}/"
-        free = next((ref for ref in shared.free if ref.startswith(prefix)), f"{prefix}{secrets.token_hex(8)}")
-        held, wanted = {*shared.held.values()}, ((f"{prefix}base", base), (free, tree))
-        refs = {ref: name for ref, name in wanted if name and name not in held and name not in shared.below_tip}
+        free = next((ref for ref in shared.free_refs if ref.startswith(prefix)), f"{prefix}{secrets.token_hex(8)}")
+        held, wanted = {*shared.protected.values()}, ((f"{prefix}base", base), (free, tree))
+        refs = {ref: name for ref, name in wanted if name and name not in held and name not in shared.in_tip}
         if not refs:
             return
         lines = [f"update {ref} {name}\n" for ref, name in refs.items()]
         done = self.repository.git.with_settings(*DURABLE).attempt("update-ref", "--stdin", stdin="".join(lines))
         if done.returncode == 0:
-            shared.held.update(refs)
-            shared.free -= refs.keys()
+            shared.protected.update(refs)
+            shared.free_refs -= refs.keys()
             return
         for name, existing in zip(refs.values(), self.repository.git.resolve(*refs.values()), strict=True):
             if existing is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from unstuck.git.contents import GITLINK, NO_MODE, TreeDifference, parse_rows, raw_difference, summarize_changes
+from unstuck.git.contents import GITLINK, NO_MODE, TreeDifference, parse_differences, raw_difference, summarize_changes
 from unstuck.git.git_command import Git, displayable
 from unstuck.git.git_folder import head_commit
 from unstuck.git.repository import UNSTUCK_FOLDER
@@ -75,7 +75,7 @@ def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = No
         empty, unread = _stage_from_scratch(slot, base, excluded)
     tree = git("write-tree")
     output = () if tree == base_tree else raw_difference(git, base, tree)
-    differences = [*parse_rows(output)]
+    differences = [*parse_differences(output)]
     nested = [change for change in differences if change.new_mode == GITLINK != change.old_mode]
     moved = [*_moved(slot, base, inner)] if inner else []
     undone = [replace(change, new_mode=change.old_mode, new=change.old) for change in nested]

@@ -11,7 +11,7 @@ from unstuck.git.contents import (
     AuthoredLine,
     TreeDifference,
     line_authors,
-    parse_rows,
+    parse_differences,
     raw_difference,
     summarize_changes,
     tree_files,
@@ -148,7 +148,7 @@ class GitWorkspace:
         return contents.changes(self._git, self._rows(base, tree))
 
     def summarize_changes(self, base: str, tree: str) -> Changes:
-        _, summary = self.shared.rows.get((base, tree), (None, None))
+        _, summary = self.shared.differences.get((base, tree), (None, None))
         return summary or summarize_changes(raw_difference(self._git, base, tree))
 
     def touches(self, base: str, tree: str, files: Sequence[str]) -> tuple[Touch, ...]:
@@ -182,7 +182,7 @@ class GitWorkspace:
     def merge(self, landing: Landing, tip: str) -> str | Conflict:
         merged = merge_trees(self._git, tip, self._landing_commits.pop(landing, "") or self._commit(landing))
         if isinstance(merged, str):
-            self.shared.merged[merged] = landing.tree
+            self.shared.merged_from[merged] = landing.tree
         return merged
 
     def land(self, landing: Landing) -> str | None:
@@ -254,8 +254,8 @@ class GitWorkspace:
         return self._folder(slot)
 
     def _rows(self, base: str, tree: str) -> tuple[TreeDifference, ...]:
-        rows, _ = self.shared.rows.get((base, tree), (None, None))
-        return tuple(parse_rows(raw_difference(self._git, base, tree))) if rows is None else rows
+        rows, _ = self.shared.differences.get((base, tree), (None, None))
+        return tuple(parse_differences(raw_difference(self._git, base, tree))) if rows is None else rows
 
     def _snapshot_ref(self, name: str) -> str:
         return f"refs/unstuck/snapshots/{self.run}/{name}"
