@@ -89,13 +89,13 @@ def _slots(repository: Repository, folder: Path, left_out: tuple[str, ...]) -> I
 def _reason_to_keep(slot: Slot, left_out: tuple[str, ...]) -> str | None:
     if pids := processes_inside(slot.path):
         return f"process {pids[0]} works in it"
-    prepared = slot.prepared()
-    if not prepared.ready or prepared.clean:
+    state = slot.state()
+    if not state.ready or state.clean:
         return None
-    base, git = prepared.base or slot.repository.head, slot.repository.git
+    base, git = state.base or slot.repository.head, slot.repository.git
     head = head_commit(slot.path, slot.path) or base
     try:
-        staged = staging.stage(slot, base, prepared)
+        staged = staging.stage(slot, base, state)
         trees = {slot.git("write-tree"), write_slot_tree(slot, base, left_out).id}
         saved = trees & _saved_trees(git) and _is_saved(git, head)
     except GitFailed as error:

@@ -58,7 +58,7 @@ class SharedObjects:
         self.differences: dict[tuple[str, str], tuple[tuple[TreeDifference, ...], Changes | None]] = {}
         """Differences between a base and a tree, for the last few trees that were staged."""
 
-        self.prepared: dict[int, SlotState] = {}
+        self.states: dict[int, SlotState] = {}
         """The state of each slot."""
         self.authors: dict[str, tuple[str, tuple[AuthoredLine, ...]]] = {}
         """The authors of the lines of files at a commit, for the last few requests."""

@@ -85,16 +85,16 @@ class Slot:
         )
 
     @property
-    def own(self) -> SlotObjects:
+    def agent_objects(self) -> SlotObjects:
         """The objects that the agent made."""
         objects = self.path / ".git" / "objects"
         return SlotObjects(git=self.git, objects=objects, alternates=self.shared.git_folder_template().alternates)
 
-    def prepared(self) -> SlotState:
+    def state(self) -> SlotState:
         """Return the stored state. The file may be removed while an agent works, so a copy is in memory."""
-        state = self.shared.prepared.get(self.number, SlotState())
+        state = self.shared.states.get(self.number, SlotState())
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            saved = json.loads(self._note.read_text())
+            saved = json.loads(self._state_file.read_text())
             lists = {name: tuple(value) for name, value in saved.items() if isinstance(value, list)}
             state = SlotState(
                 **{**saved, **lists, "filled": tuple(FilledSubmodule(*fields) for fields in saved.get("filled", ()))}
@@ -103,7 +103,7 @@ class Slot:
 
     def prepare(self, base: str, tree: str | None, place: PlaceFiles, *, clean: bool = False) -> None:
         """Make the folder hold `base`, with the files of `tree` on top if given. A clean one has few other files."""
-        before = self.prepared()
+        before = self.state()
         if not before.ready or self._lock.exists():
             wait_for_git(self.path)  # a git command may have outlived its supervisor
         self.keep_alive(tree, base)
@@ -154,13 +154,13 @@ class Slot:
     def remember_setup(self, before: Sequence[str], altered: Sequence[str]) -> None:
         """Record the files that the set-up made: ignored ones, other untracked ones that are not in `before`, and `altered` ones."""
         ignored = self.git.names("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        prepared = self.prepared()
+        state = self.state()
         new = [name for name in self.untracked_files() if name not in before]
-        for module in prepared.filled:
+        for module in state.filled:
             new += [f"{module.path}/{name}" for name in module.touched(self.path)]
-        brought = tuple(dict.fromkeys((*prepared.brought, *new)))
+        brought = tuple(dict.fromkeys((*state.brought, *new)))
         made = tuple(name.rstrip("/") for name in ignored)
-        self._save(replace(prepared, made=made, brought=brought, bent=tuple(map(self._index_entry, altered))))
+        self._save(replace(state, made=made, brought=brought, bent=tuple(map(self._index_entry, altered))))
 
     def _index_entry(self, path: str) -> str:
         """Return mode, object id and path of a file as git would store it."""
@@ -173,7 +173,7 @@ class Slot:
     def untracked_files(self) -> tuple[str, ...]:
         """Return the untracked files that are not ignored. A folder with only such files is one name."""
         names = self.git.names("ls-files", "-z", "--others", "--exclude-standard", "--directory")
-        placed = self.prepared().placed
+        placed = self.state().placed
         return tuple(name.rstrip("/") for name in names if name.rstrip("/") not in placed)
 
     def altered_files(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class Slot:
         plain = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
         git = self.git.with_settings("diff.autoRefreshIndex=true", "diff.orderFile=/dev/null")
         names = git.names("diff", "-z", "--name-only", *plain)
-        placed = self.prepared().placed
+        placed = self.state().placed
         return tuple(name for name in names if not is_within(name, placed))
 
     def release_index(self) -> None:
@@ -196,13 +196,13 @@ class Slot:
     def remove(self) -> None:
         """Remove the folder, its state and its refs in the user's repository. It may be repeated after a crash."""
         self._remove_folder()
-        self._note.unlink(missing_ok=True)
+        self._state_file.unlink(missing_ok=True)
         self._preparing.unlink(missing_ok=True)
         held = self.repository.git("for-each-ref", "--format=delete %(refname)", f"{SLOT_REFS}w{self.number}/")
         self.repository.git("update-ref", "--stdin", stdin=f"{held}\n" if held else "")
 
     @cached_property
-    def _note(self) -> Path:
+    def _state_file(self) -> Path:
         return self.index.with_suffix(".json")
 
     @cached_property
@@ -221,7 +221,7 @@ class Slot:
 
     def _reset_or_remake(self, tree: str, folders: Sequence[str], spared: tuple[str, ...], *, clean: bool) -> bool:
         """Reset the folder, or replace it if that fails. Return whether it is a new one."""
-        if self.path.is_dir() and not self.path.is_symlink() and self._note.exists():
+        if self.path.is_dir() and not self.path.is_symlink() and self._state_file.exists():
             self._remove_files_hidden_from_git(folders, spared)
             if self._reset(tree, spared, clean=clean) is None:
                 return False
@@ -287,7 +287,7 @@ class Slot:
         Creating one of these changed the time of its folder. A link in the place of a folder could lead to the user's
         own `.git`.
         """
-        top, since = str(self.path.resolve()), self._note.stat().st_mtime
+        top, since = str(self.path.resolve()), self._state_file.stat().st_mtime
         for folder in (top, *(f"{top}/{name}" for name in folders)):  # text: there may be thousands
             with suppress(OSError):  # if it is gone, no folder or locked, git reports it
                 if os.stat(folder).st_ctime < since or os.path.realpath(folder) != folder:  # noqa: PTH116  # as above
@@ -333,18 +333,18 @@ class Slot:
             file.unlink(missing_ok=True)
 
     def _begin(self) -> None:
-        with report_write_errors(self._note):
-            self._note.parent.mkdir(parents=True, exist_ok=True)
+        with report_write_errors(self._state_file):
+            self._state_file.parent.mkdir(parents=True, exist_ok=True)
             self._preparing.touch()
 
-    def _save(self, prepared: SlotState) -> None:
-        self.shared.prepared[self.number] = prepared
-        with report_write_errors(self._note):
-            temporary = self._note.with_suffix(".tmp")
-            temporary.write_text(json.dumps(asdict(prepared)))
+    def _save(self, state: SlotState) -> None:
+        self.shared.states[self.number] = state
+        with report_write_errors(self._state_file):
+            temporary = self._state_file.with_suffix(".tmp")
+            temporary.write_text(json.dumps(asdict(state)))
             if self._preparing.exists():  # a rename onto a missing file is faster
-                self._note.unlink(missing_ok=True)
-            temporary.replace(self._note)
+                self._state_file.unlink(missing_ok=True)
+            temporary.replace(self._state_file)
 
 
 def _clean(git: Git, spared: tuple[str, ...], *, ignored: bool) -> tuple[subprocess.CompletedProcess[str], str]:

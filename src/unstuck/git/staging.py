@@ -56,15 +56,15 @@ class Staged:
     """Submodules with files that no commit of the user has."""
 
 
-def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = None) -> Staged:
+def stage(slot: Slot, base: str, state: SlotState, base_tree: str | None = None) -> Staged:
     """Put every tracked and every new file that is not ignored into the private index.
 
     Submodules are excluded: git would run in them with the agent's configuration.
     """
     slot.release_index()
     git = slot.git
-    inner = [path for path in prepared.links if os.path.lexists(slot.path / path / ".git")]
-    excluded = (*prepared.placed, *prepared.brought, *inner)
+    inner = [path for path in state.links if os.path.lexists(slot.path / path / ".git")]
+    excluded = (*state.placed, *state.brought, *inner)
     empty: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     is_complete = slot.index.exists() and not slot.staging.exists()
@@ -89,7 +89,7 @@ def stage(slot: Slot, base: str, prepared: SlotState, base_tree: str | None = No
         summary=None if undone or moved else summarize_changes(output),
         nested=(*names, *empty),
         unread=unread,
-        edited=tuple(_edited(slot, prepared)),
+        edited=tuple(_edited(slot, state)),
     )
 
 
@@ -107,11 +107,11 @@ def write_slot_tree(slot: Slot, base: str, left_out: Sequence[str], run: str = "
 
 
 def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
-    prepared = slot.prepared()
-    if not prepared.ready or prepared.base is None:
+    state = slot.state()
+    if not state.ready or state.base is None:
         raise GitFailed(f"The slot {slot.path} was not prepared.", hint="Go on with `unstuck resume`.")
-    staged = stage(slot, base, prepared, slot.shared.trees.get(base))
-    notes = [*prepared.notes]
+    staged = stage(slot, base, state, slot.shared.trees.get(base))
+    notes = [*state.notes]
     notes += [_keep_edits(slot, edited, run) for edited in staged.edited]
     notes += [f"{displayable(name)} is a git repository of its own, which {NEVER_LANDS}." for name in staged.nested]
     notes += [f"{displayable(name)} could not be read, and so it {NEVER_LANDS}." for name in staged.unread]
@@ -120,8 +120,8 @@ def _write(slot: Slot, base: str, left_out: Sequence[str], run: str) -> Tree:
     drop: list[TreeDifference] = []
     for change in staged.changes:
         if (
-            is_within(change.path, (*prepared.placed, *prepared.brought, UNSTUCK_FOLDER))
-            or f"{change.new_mode} {change.new} {change.path}" in prepared.bent
+            is_within(change.path, (*state.placed, *state.brought, UNSTUCK_FOLDER))
+            or f"{change.new_mode} {change.new} {change.path}" in state.bent
         ):
             drop.append(change)
         elif note := _reason_to_drop(slot, change, left_out):
@@ -239,11 +239,11 @@ def _reason_to_drop(slot: Slot, change: TreeDifference, left_out: Sequence[str])
     return f"The submodule {name} was moved to {change.new[:12]}, a commit that only the slot has: that {NEVER_LANDS}."
 
 
-def _edited(slot: Slot, prepared: SlotState) -> Iterator[EditedSubmodule]:
+def _edited(slot: Slot, state: SlotState) -> Iterator[EditedSubmodule]:
     """Write the agent's edits in submodules, committed there or not, as commits of the user's repository."""
     part = slot.index.with_name(f"{slot.index.name}.part")
     try:
-        for module in prepared.filled:
+        for module in state.filled:
             now = head_commit(slot.path / module.path, slot.path)
             index = module.entries
             if now not in {None, module.commit} and module.git(slot.path).succeeds(
@@ -251,9 +251,7 @@ def _edited(slot: Slot, prepared: SlotState) -> Iterator[EditedSubmodule]:
             ):
                 index = str(part)  # that commit can land, so its files are no edits
                 module.git(slot.path, index)("read-tree", str(now))
-            names = [
-                name for name in module.touched(slot.path, index) if f"{module.path}/{name}" not in prepared.brought
-            ]
+            names = [name for name in module.touched(slot.path, index) if f"{module.path}/{name}" not in state.brought]
             if names:
                 yield _as_commit(slot, module, names, module.git(slot.path, index))
             part.unlink(missing_ok=True)
@@ -307,16 +305,16 @@ def take_snapshot(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot
 
     Like `git stash -u`: a commit of all files, whose parents are HEAD and a commit of the index.
     """
-    prepared = slot.prepared()
-    if not prepared.ready or not slot.path.is_dir():
+    state = slot.state()
+    if not state.ready or not slot.path.is_dir():
         return None
-    git, base = slot.git.using(**identity), prepared.base or slot.repository.head  # the stored state may be gone
+    git, base = slot.git.using(**identity), state.base or slot.repository.head  # the stored state may be gone
     existing, base_tree = git.resolve(ref, base + "^{tree}")
     if existing is not None:
         return Snapshot(ref=ref, commit=existing)
     if base_tree is None:
         return None
-    staged = stage(slot, base, prepared, base_tree)
+    staged = stage(slot, base, state, base_tree)
     parents = _agent_commits(slot, identity, ref, base, base_tree)
     if parents == (base,) and not staged.changes and not staged.nested:
         slot.staging.unlink()
@@ -330,7 +328,7 @@ def take_snapshot(slot: Slot, ref: str, identity: Mapping[str, str]) -> Snapshot
 
 def _agent_commits(slot: Slot, identity: Mapping[str, str], ref: str, base: str, base_tree: str) -> tuple[str, ...]:
     """Copy the agent's commits and index. Return the snapshot's parents, or the base alone if they are damaged."""
-    own = slot.own
+    own = slot.agent_objects
     if not own.is_intact:
         return (base,)
     inside = own.inside.using(**identity)
