@@ -197,12 +197,12 @@ def load_modules(packages: Sequence[str]) -> None:
 def load_tables() -> None:
     """Call functions that read tables and compile patterns. None of them depends on a folder, a variable or a process."""
     from unstuck import diagnose  # noqa: PLC0415  # only the server loads them
-    from unstuck.agents.manifests import catalog  # noqa: PLC0415
+    from unstuck.agents.manifests import agent_catalog  # noqa: PLC0415
     from unstuck.app.config_file import read_config  # noqa: PLC0415
     from unstuck.diagnosis.rule_files import catalog_guidance  # noqa: PLC0415
     from unstuck.model.changes import Change  # noqa: PLC0415
     from unstuck.model.event import Noted, encode  # noqa: PLC0415
-    from unstuck.plans.tasks_md import read  # noqa: PLC0415
+    from unstuck.plans.tasks_md import read_tasks_md  # noqa: PLC0415
     from unstuck.policy.profiles import profile  # noqa: PLC0415
     from unstuck.redaction.redactor import redactor  # noqa: PLC0415
     from unstuck.testing import World  # noqa: PLC0415
@@ -214,10 +214,10 @@ def load_tables() -> None:
         Path(folder, "unstuck.toml").write_text("[limits]\ndrain = 5\n")
         read_config(Path(folder))
     redactor({"NAME": "a value of no meaning", "A_TOKEN": "0123456789abcdef", "URL": "https://example.invalid/a"})
-    catalog()
+    agent_catalog()
     catalog_guidance()
     profile("standard")
-    World({}).run(read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    World({}).run(read_tasks_md(PLAN, "tasks.md", runnable=lambda _: True).tasks)
     audit([Change(path="setup.cfg", old="[a]\nb = 1\n", new="[a]\nb = 2\n"), Change(path="a.py", new="one = 1\n")])
     effect("curl -X POST localhost")
     diagnose("bash: jq: command not found", exit_code=127, command="jq . a.json")

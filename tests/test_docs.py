@@ -13,7 +13,7 @@ import click
 import pytest
 from scripts.write_policies import page
 
-from unstuck.agents.scripted_agent import PLAY
+from unstuck.agents.scripted_agent import STEP_ACTIONS
 from unstuck.cli import cli, commands
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.event import Event
@@ -137,7 +137,7 @@ def test_every_event_and_every_step_of_a_script_is_documented() -> None:
     for event in get_args(Event):
         assert f"`{event.__dataclass_fields__['type'].default}`" in files
     configuration = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
-    for step in PLAY:
+    for step in STEP_ACTIONS:
         assert f"{{ {step} = " in configuration
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unstuck.agents.assignment import Assignment
-from unstuck.agents.claims import claim
+from unstuck.agents.claims import session_claim
+from unstuck.agents.command_agents import Assignment
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.engine.context import RunContext, Services
@@ -28,7 +28,7 @@ from unstuck.model.landing import Conflict, Landing, Snapshot, Tree
 from unstuck.model.layout import Layout
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Insertion, Plan, Task
-from unstuck.plans.tasks_md import read as read_tasks
+from unstuck.plans.tasks_md import read_tasks_md as read_tasks
 from unstuck.policy.profiles import Policy, profile
 from unstuck.policy.schedule import Experience
 from unstuck.process.command import Command, Stop
@@ -241,7 +241,7 @@ class World:
         return Command(argv=argv, cwd=assignment.worktree, log=assignment.log)
 
     def outcome(self, ended: Ended, assignment: Assignment) -> Outcome:
-        return Outcome(ended=ended, claim=claim(ended))
+        return Outcome(ended=ended, claim=session_claim(ended))
 
     def play(self, command: Command) -> Ended:
         """Play a session, or evaluate a check: its line must be in the worktree's content."""

@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
 from unstuck.agents.claims import (
-    Result,
-    Unreadable,
-    approach,
-    claim,
     claimed_files,
+    claimed_files_missing,
     failure_report,
-    missing_files,
-    read_result,
-    statement,
+    last_approach,
+    read_statement,
+    session_claim,
 )
+from unstuck.agents.phase_results import PhaseResult, UnreadableResult, read_result
 from unstuck.model.outcome import Claim, Ended
 from unstuck.policy.plan_changes import error_title
 
@@ -62,7 +60,7 @@ FAILED = """Task 1.3: Add failure parser FAILED
     ],
 )
 def test_only_a_plain_statement_is_a_claim(text: str, expected: Claim) -> None:
-    assert statement(text).claim == expected
+    assert read_statement(text).claim == expected
 
 
 # --- words that deny the claim ---------------------------------------------------------------------
@@ -83,15 +81,15 @@ def test_only_a_plain_statement_is_a_claim(text: str, expected: Claim) -> None:
     ],
 )
 def test_phrases_that_deny_success_are_found_beside_a_claim(text: str, expected: tuple[str, ...]) -> None:
-    said = statement(f"{text}\nTASK_COMPLETE")
+    said = read_statement(f"{text}\nTASK_COMPLETE")
     assert said.claim == "done"
     assert said.contradictions == expected
     assert said.denied is bool(expected)
 
 
 def test_without_a_claim_of_success_nothing_is_denied() -> None:
-    assert statement("This needs human help.").contradictions == ()
-    assert statement(FAILED).contradictions == ()
+    assert read_statement("This needs human help.").contradictions == ()
+    assert read_statement(FAILED).contradictions == ()
 
 
 # --- the end of a session --------------------------------------------------------------------------
@@ -109,7 +107,7 @@ def test_without_a_claim_of_success_nothing_is_denied() -> None:
     ],
 )
 def test_a_session_claims(tail: str, exit_code: int, expected: Claim) -> None:
-    assert claim(Ended(ending="exited", exit_code=exit_code, tail=tail)) == expected
+    assert session_claim(Ended(ending="exited", exit_code=exit_code, tail=tail)) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,8 +125,8 @@ def test_a_session_claims(tail: str, exit_code: int, expected: Claim) -> None:
     ],
 )
 def test_the_approach_is_the_last_one_named(text: str, expected: str) -> None:
-    assert approach(text) == expected
-    assert statement(text).approach == expected
+    assert last_approach(text) == expected
+    assert read_statement(text).approach == expected
 
 
 # --- the failure object of smart-ralph ----------------------------------------------------------------
@@ -141,7 +139,7 @@ def test_the_worked_example_of_smart_ralph_is_parsed() -> None:
         "attempted_fix": "Checked alternate paths",
         "status": "Blocked, needs manual intervention",
     }
-    assert statement(FAILED).failure == failure_report(FAILED)
+    assert read_statement(FAILED).failure == failure_report(FAILED)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +193,7 @@ def test_the_failure_of_another_task_is_not_this_tasks() -> None:
     assert failure_report(text, task="1.3").error == "File not found: src/parser.ts"
     assert failure_report(text, task="2.1").error == "Task did not complete"
     assert failure_report(text, task="2.1").task_id == "2.1"
-    assert statement(text, task="2.1").claim == "none"
+    assert read_statement(text, task="2.1").claim == "none"
 
 
 @pytest.mark.parametrize(
@@ -240,8 +238,8 @@ RAW = json.dumps(RESULT)
     ],
 )
 def test_a_result_is_found(text: str) -> None:
-    found = statement(text).result
-    assert found == Result(
+    found = read_statement(text).result
+    assert found == PhaseResult(
         phase_id="2a",
         status="complete",
         tasks_total=3,
@@ -249,12 +247,12 @@ def test_a_result_is_found(text: str) -> None:
         created=("a.py",),
         modified=(),
     )
-    assert statement(text).claim == "done"
+    assert read_statement(text).claim == "done"
 
 
 def test_a_failed_result_is_a_claim_of_failure_with_its_error() -> None:
     error = {"type": "test_failure", "message": "3 tests", "details": "t1"}
-    said = statement(json.dumps({**RESULT, "status": "failed", "commit_message": None, "error": error}))
+    said = read_statement(json.dumps({**RESULT, "status": "failed", "commit_message": None, "error": error}))
     assert said.claim == "failed"
     assert said.result is not None
     assert (said.result.error_type, said.result.error_message) == ("test_failure", "3 tests")
@@ -273,11 +271,11 @@ def test_a_failed_result_is_a_claim_of_failure_with_its_error() -> None:
 )
 def test_no_result_is_no_problem(text: str) -> None:
     assert read_result(text) is None
-    assert statement(text).problem == ""
+    assert read_statement(text).problem == ""
 
 
 def test_a_result_that_counts_open_tasks_is_no_claim_of_success() -> None:
-    said = statement(changed(tasks={"total": 3, "completed": 1}))
+    said = read_statement(changed(tasks={"total": 3, "completed": 1}))
     assert said.result is not None
     assert said.result.unfinished
     assert said.denied
@@ -307,10 +305,10 @@ def changed(**changes: object) -> str:
 )
 def test_an_invalid_result_is_a_parse_error_with_its_reason(text: str, reason: str) -> None:
     found = read_result(text)
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, UnreadableResult)
     assert reason in found.reason
-    assert statement(text).problem == found.reason
-    assert statement(text).denied
+    assert read_statement(text).problem == found.reason
+    assert read_statement(text).denied
 
 
 # --- anything may be printed -----------------------------------------------------------------------
@@ -334,7 +332,7 @@ HOSTILE = [
 
 
 def test_no_text_takes_more_than_linear_time() -> None:
-    assert faster_than_linear(HOSTILE, lambda text: statement(text, task="1.1")) == []
+    assert faster_than_linear(HOSTILE, lambda text: read_statement(text, task="1.1")) == []
 
 
 PIECES = st.sampled_from(
@@ -348,7 +346,7 @@ PIECES = st.sampled_from(
 @given(st.text() | st.lists(PIECES, max_size=20).map("".join), st.sampled_from(["", "1.3", "9"]))
 @settings(max_examples=150, deadline=None)
 def test_any_text_can_be_read(text: str, task: str) -> None:
-    said = statement(text, task=task)
+    said = read_statement(text, task=task)
     assert said.failure is None or said.claim == "failed"
     assert said.result is None or said.problem == ""
     assert failure_report(text, task).error
@@ -373,9 +371,9 @@ def test_claimed_files_are_read_from_what_the_agent_says(said: str, paths: tuple
 
 def test_a_claimed_file_that_does_not_exist_is_told() -> None:
     said = "I created src/new.py, updated src/a.py and wrote src/old.py."
-    assert missing_files(said, {"src/a.py"}, gone={"src/old.py"}) == ("src/new.py",)
+    assert claimed_files_missing(said, {"src/a.py"}, deleted={"src/old.py"}) == ("src/new.py",)
 
 
 def test_a_bare_name_counts_when_some_folder_holds_it() -> None:
-    assert missing_files("I created cart.py.", {"src/shop/cart.py"}) == ()
-    assert missing_files("I created cart.py.", set()) == ("cart.py",)
+    assert claimed_files_missing("I created cart.py.", {"src/shop/cart.py"}) == ()
+    assert claimed_files_missing("I created cart.py.", set()) == ("cart.py",)

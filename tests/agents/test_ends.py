@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from unstuck.agents.manifests import catalog
-from unstuck.agents.output_formats import formats
-from unstuck.agents.output_streams import gist, read
-from unstuck.agents.provider_errors import fault
+from unstuck.agents.agent_events import gist
+from unstuck.agents.manifests import agent_catalog
+from unstuck.agents.output_formats import output_formats
+from unstuck.agents.output_streams import read_stream
+from unstuck.agents.provider_errors import fault_from_error
 
 J = json.dumps
 START = J({"type": "system", "subtype": "init", "session_id": "s"})
@@ -913,8 +914,8 @@ CASES = [
 def test_a_session_ends_for_the_reason_that_its_errors_name(
     agent: str, end: str, code: int, stdout: list[str], stderr: list[str]
 ) -> None:
-    known = catalog()[agent]
-    assert read(formats()[known.output], stdout, stderr, code=code, meanings=known.exit_codes).end == end
+    known = agent_catalog()[agent]
+    assert read_stream(output_formats()[known.output], stdout, stderr, code=code, meanings=known.exit_codes).end == end
 
 
 AT = datetime(2026, 11, 15, 18, 0, tzinfo=UTC).timestamp()
@@ -939,13 +940,13 @@ RESETS = {
 
 @pytest.mark.parametrize(("words", "expected"), RESETS.items(), ids=RESETS)
 def test_the_end_of_a_limit_is_read_from_the_words_of_its_error(words: str, expected: str) -> None:
-    found = fault(words, at=AT)
+    found = fault_from_error(words, at=AT)
     assert found is not None
     assert (found.end, found.resets_at) == ("rate_limited", datetime.fromisoformat(expected).timestamp())
 
 
 def test_the_end_of_a_limit_is_read_from_headers() -> None:
-    found = fault("too many requests", status=429, headers={"Retry-After": "120"}, at=AT)
+    found = fault_from_error("too many requests", status=429, headers={"Retry-After": "120"}, at=AT)
     assert found is not None
     assert found.resets_at == AT + 120
 
@@ -966,9 +967,9 @@ def test_what_an_agent_shows_is_never_taken_for_an_error() -> None:
         J({"type": "assistant", "message": {"content": [{"type": "text", "text": shown}]}}),
         result(result=shown),
     ]
-    found = read(formats()["claude"], lines, [], code=0)
+    found = read_stream(output_formats()["claude"], lines, [], code=0)
     assert (found.end, found.resets_at) == ("done_claimed", None)
-    killed = read(formats()["claude"], lines[:-1], [], code=-9)
+    killed = read_stream(output_formats()["claude"], lines[:-1], [], code=-9)
     assert (killed.end, killed.resets_at) == ("killed", None)
 
 
@@ -981,9 +982,12 @@ def test_a_warning_about_a_limit_is_no_limit_and_a_refusal_names_its_end() -> No
             }
         )
 
-    assert read(formats()["claude"], [START, limit("allowed_warning"), result()], [], code=0).end == "done_claimed"
-    refused = read(
-        formats()["claude"],
+    assert (
+        read_stream(output_formats()["claude"], [START, limit("allowed_warning"), result()], [], code=0).end
+        == "done_claimed"
+    )
+    refused = read_stream(
+        output_formats()["claude"],
         [
             START,
             limit("rejected"),
@@ -1001,7 +1005,7 @@ def test_an_event_written_into_the_middle_of_another_one_is_found() -> None:
         {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1794790800}},
         separators=(",", ":"),
     )
-    assert read(formats()["claude"], [START, torn], [], code=1).resets_at == 1794790800.0
+    assert read_stream(output_formats()["claude"], [START, torn], [], code=1).resets_at == 1794790800.0
 
 
 def test_a_claim_of_failure_needs_its_marker() -> None:
@@ -1015,18 +1019,20 @@ def test_a_claim_of_failure_needs_its_marker() -> None:
         ),
         result(),
     ]
-    assert read(formats()["claude"], said, [], code=0).end == "failed_claimed"
+    assert read_stream(output_formats()["claude"], said, [], code=0).end == "failed_claimed"
     prose = [
         START,
         J({"type": "assistant", "message": {"content": [{"type": "text", "text": "It failed, I give up."}]}}),
         result(),
     ]
-    assert read(formats()["claude"], prose, [], code=0).end == "done_claimed"
+    assert read_stream(output_formats()["claude"], prose, [], code=0).end == "done_claimed"
 
 
 def test_several_results_end_with_the_last_one() -> None:
     assert (
-        read(formats()["claude"], [START, result(is_error=True, api_error_status=500), result()], [], code=0).end
+        read_stream(
+            output_formats()["claude"], [START, result(is_error=True, api_error_status=500), result()], [], code=0
+        ).end
         == "done_claimed"
     )
 
@@ -1056,10 +1062,10 @@ LIMITED = "Error: 429 rate limit, try again in 5 minutes"
     ],
 )  # fmt: skip
 def test_no_output_stops_the_reader(agent: str, stdout: list[str], stderr: list[str], end: str) -> None:
-    assert read(formats()[catalog()[agent].output], stdout, stderr, code=1).end == end
+    assert read_stream(output_formats()[agent_catalog()[agent].output], stdout, stderr, code=1).end == end
 
 
 def test_a_limit_that_never_ends_has_no_end() -> None:
     told = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": float("inf")}}
-    found = read(formats()["claude"], [START, J(told)], [], code=1)
+    found = read_stream(output_formats()["claude"], [START, J(told)], [], code=1)
     assert (found.end, found.resets_at) == ("rate_limited", None)

@@ -1,17 +1,17 @@
 """How known agents are called: from their manifests, with what the user's configuration says about them."""
 
-import inspect
 import os
 import tomllib
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from unstuck.agents.agent_set import CodingAgent, first_found
-from unstuck.agents.assignment import Assignment
-from unstuck.agents.manifests import catalog, how_to_log_in, logged_in, manifest, permission
-from unstuck.agents.output_formats import formats, read_files
+from unstuck.agents.agent_set import first_agent_on_path
+from unstuck.agents.command_agents import Assignment, CodingAgent
+from unstuck.agents.manifests import agent_catalog, how_to_log_in, logged_in, manifest, permission
+from unstuck.agents.output_formats import output_formats
+from unstuck.agents.stream_tables import EventRule, StreamTable
 from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.outcome import Ended
@@ -44,35 +44,35 @@ def assignment(folder: Path, **changes: object) -> Assignment:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_manifest_makes_a_command_that_holds_the_brief_once(name: str, tmp_path: Path) -> None:
-    agent = CodingAgent(name, catalog()[name])
+    agent = CodingAgent(name, agent_catalog()[name])
     command = agent.command(assignment(tmp_path))
     by_argument = [part for part in command.argv if "--do {brief} it" in part]
     assert len(by_argument) + (b"--do {brief} it" in command.stdin) == 1
     assert command.argv[0] == agent.manifest.program
-    assert agent.manifest.output in formats()
+    assert agent.manifest.output in output_formats()
     assert "IS_SANDBOX" not in command.env
     assert command.transcript is not None
 
 
 def test_the_known_agents_are_those_of_the_contract_in_their_order() -> None:
-    assert list(catalog()) == KNOWN
+    assert list(agent_catalog()) == KNOWN
 
 
-@pytest.mark.parametrize("name", [name for name, agent in catalog().items() if agent.resume])
+@pytest.mark.parametrize("name", [name for name, agent in agent_catalog().items() if agent.resume])
 def test_a_session_is_continued_by_its_name(name: str, tmp_path: Path) -> None:
-    command = CodingAgent(name, catalog()[name]).command(assignment(tmp_path, resume="s-1"))
+    command = CodingAgent(name, agent_catalog()[name]).command(assignment(tmp_path, resume="s-1"))
     assert any("s-1" in part for part in command.argv)
     assert not any("{session}" in part for part in command.argv)
 
 
 def test_a_brief_too_long_for_an_argument_is_named_by_its_file(tmp_path: Path) -> None:
-    command = CodingAgent("codex", catalog()["codex"]).command(assignment(tmp_path, brief="x" * 200_000))
+    command = CodingAgent("codex", agent_catalog()["codex"]).command(assignment(tmp_path, brief="x" * 200_000))
     assert command.argv[-1] == f"Read the file {tmp_path / 'brief.md'} and do what it says."
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused the usual flag")
 def test_as_root_claude_gets_a_list_of_tools() -> None:
-    assert permission(catalog()["claude"])[0] == "--allowedTools"
+    assert permission(agent_catalog()["claude"])[0] == "--allowedTools"
 
 
 def test_a_user_changes_one_of_ours_key_by_key(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_the_first_known_agent_on_path_is_used(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert first_found(Config()) == ("codex",)
+    assert first_agent_on_path(Config()) == ("codex",)
     monkeypatch.setenv("PATH", "")
-    assert first_found(Config()) == ()
+    assert first_agent_on_path(Config()) == ()
 
 
 def test_signs_of_a_login_are_looked_for_and_never_read(tmp_path: Path) -> None:
-    claude = catalog()["claude"]
+    claude = agent_catalog()["claude"]
     assert logged_in(claude, {}, tmp_path) is False
     assert logged_in(claude, {"ANTHROPIC_API_KEY": "x"}, tmp_path) is True
     (tmp_path / ".claude").mkdir()
@@ -114,7 +114,7 @@ def test_signs_of_a_login_are_looked_for_and_never_read(tmp_path: Path) -> None:
 
 
 def test_every_known_agent_says_how_a_person_logs_it_in() -> None:
-    told = {name: how_to_log_in(agent) for name, agent in catalog().items()}
+    told = {name: how_to_log_in(agent) for name, agent in agent_catalog().items()}
     assert [name for name, how in told.items() if not how] == []
     assert [name for name, how in told.items() if how.endswith(".") or "\n" in how] == [], (
         "it becomes part of a sentence"
@@ -123,11 +123,11 @@ def test_every_known_agent_says_how_a_person_logs_it_in() -> None:
 
 def test_an_agent_that_did_not_start_has_no_transcript_to_read(tmp_path: Path) -> None:
     ended = Ended(ending="not_started", exit_code=127, tail="no such program")
-    assert CodingAgent("codex", catalog()["codex"]).outcome(ended, assignment(tmp_path)).end == ""
+    assert CodingAgent("codex", agent_catalog()["codex"]).outcome(ended, assignment(tmp_path)).end == ""
 
 
 def test_what_we_ended_ourselves_counts_as_killed_unless_the_provider_was_at_fault(tmp_path: Path) -> None:
-    agent = CodingAgent("codex", catalog()["codex"])
+    agent = CodingAgent("codex", agent_catalog()["codex"])
     (tmp_path / "out").write_text('{"type":"thread.started","thread_id":"t"}\n{"type":"turn.started"}\n')
     ended = Ended(ending="silence")
     assert agent.outcome(ended, assignment(tmp_path)).end == "killed"
@@ -139,7 +139,8 @@ def test_what_we_ended_ourselves_counts_as_killed_unless_the_provider_was_at_fau
 
 def test_the_table_of_streams_uses_only_words_that_its_reader_knows() -> None:
     """A word that nobody reads would be a fact that is silently lost."""
-    source = Path(inspect.getfile(read_files)).read_text(encoding="utf-8")
-    table = tomllib.loads(shipped("streams.toml"))
-    words = {word for form in table.values() for part in (form, *form["on"]) for word in part}
-    assert [word for word in sorted(words) if f'"{word}"' not in source] == []
+    tables = tomllib.loads(shipped("streams.toml"))
+    rules = [rule for table in tables.values() for rule in table["rule"]]
+    words = {word for table in tables.values() for word in table} - {"rule"}
+    assert words <= {field.name for field in fields(StreamTable)}
+    assert {word for rule in rules for word in rule} <= {field.name for field in fields(EventRule)}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import pytest
 
-from unstuck.agents.provider_errors import reset_time
+from unstuck.agents.reset_times import reset_time
 
 NOW = datetime(2026, 11, 15, 20, 0, tzinfo=UTC)
 ZONES: dict[str, tzinfo] = {"America/New_York": timezone(timedelta(hours=-5)), "UTC": UTC}

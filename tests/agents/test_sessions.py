@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import pytest
 
-from unstuck.agents.manifests import catalog
-from unstuck.agents.output_formats import as_json, formats
-from unstuck.agents.output_streams import read
+from unstuck.agents.manifests import agent_catalog
+from unstuck.agents.output_formats import output_formats, transcript_json
+from unstuck.agents.output_streams import read_stream
 from unstuck.model.outcome import End, Transcript
 
 FOLDER = Path(__file__).parent / "sessions"
@@ -27,9 +27,9 @@ class Session:
     stderr: tuple[str, ...]
 
     def read(self, stdout: tuple[str, ...] | None = None, stderr: tuple[str, ...] | None = None) -> Transcript:
-        known = catalog()[self.agent]
-        return read(
-            formats()[known.output],
+        known = agent_catalog()[self.agent]
+        return read_stream(
+            output_formats()[known.output],
             self.stdout if stdout is None else stdout,
             self.stderr if stderr is None else stderr,
             code=self.code,
@@ -81,7 +81,7 @@ def test_every_recorded_session_gives_its_end() -> None:
 
 
 def test_every_known_agent_has_recorded_sessions() -> None:
-    assert {one.agent for one in SESSIONS.values()} == set(catalog())
+    assert {one.agent for one in SESSIONS.values()} == set(agent_catalog())
 
 
 def test_a_session_cut_at_any_line_still_ends_in_one_of_the_reasons() -> None:
@@ -128,7 +128,7 @@ def test_the_exit_code_of_a_failing_tool_is_read(key: str) -> None:
 
 
 def test_what_was_read_has_the_public_shape() -> None:
-    told = as_json("claude", SESSIONS["claude-success"].read())
+    told = transcript_json("claude", SESSIONS["claude-success"].read())
     assert told["session_id"] == "7e5f7a5e-b91a-455f-93f7-f90f08dc08c2"
     assert (told["cost_usd"], told["usage"]) == (0.02, {"input_tokens": 4000, "output_tokens": 200})
     assert (told["end"], told["claim"], told["resets_at"]) == ("done_claimed", "done", None)
@@ -149,6 +149,6 @@ def test_what_was_read_has_the_public_shape() -> None:
 
 
 def test_an_agent_that_says_nothing_of_its_cost_is_not_free() -> None:
-    told = as_json("codex", SESSIONS["codex-success"].read())
+    told = transcript_json("codex", SESSIONS["codex-success"].read())
     assert told["cost_usd"] is None
-    assert as_json("continue", SESSIONS["continue-success"].read())["usage"] is None
+    assert transcript_json("continue", SESSIONS["continue-success"].read())["usage"] is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.waiting import wait_until
 
-from unstuck.model.plan import Plan, Task, check
+from unstuck.model.plan import Plan, Task, plan_problems
 
 if TYPE_CHECKING:
     from tests.project import CommandResult, Project
@@ -111,7 +111,7 @@ def test_an_id_that_is_a_path_never_becomes_one(project: "Project") -> None:
 
 def test_tasks_in_a_circle_are_named(project: "Project") -> None:
     circle = (Task(id="a", title="A", depends_on=("b",), line=3), Task(id="b", title="B", depends_on=("a",), line=4))
-    (problem,) = check(Plan(path="p", format="f", tasks=circle))
+    (problem,) = plan_problems(Plan(path="p", format="f", tasks=circle))
     assert re.search(r"in a circle: (a → b → a|b → a → b)", problem.message)
     assert problem.line == 3
     assert problem.hint

@@ -35,8 +35,8 @@ from unstuck.model.event import (
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.plans import tasks_md
 from unstuck.plans.plan_file import open_plan
+from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.policy.profiles import profile
 
 PLAN = "".join(f"- [{'x' if number < 3 else ' '}] 1.{number} Task {number}\n" for number in range(1, 11))
@@ -45,14 +45,14 @@ SEED_STATE = {"phase": "execution", "taskIndex": 2, "totalTasks": 10, "fixTaskMa
 
 def failed(errors: dict[str, str]) -> RunState:
     """Return a run in which task 1.3 failed, once for each fix task, with these errors."""
-    tasks = tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks
+    tasks = read_tasks_md(PLAN, "tasks.md", runnable=lambda _: True).tasks
     options = Options(agents=("a",), profile="adaptive")
     events: list[Any] = [
         RunStarted(run="r", plan="p", format="tasks.md", base="0", branch=None, options=options, tasks=tuple(tasks))
     ]
     for number, (new, error) in enumerate(errors.items(), 1):
         fix = Fix(id=new, error=error, attempted_fix="")
-        added = tasks_md.read(f"- [ ] {new} [FIX 1.3] Fix: it\n", "", runnable=lambda _: True).tasks
+        added = read_tasks_md(f"- [ ] {new} [FIX 1.3] Fix: it\n", "", runnable=lambda _: True).tasks
         events += [
             AttemptStarted(task="1.3", attempt=number, agent="a", base="0", slot=0),
             SessionEnded(task="1.3", outcome=Outcome(ended=Ended(ending="exited", exit_code=1))),
@@ -102,7 +102,7 @@ def test_what_we_do_not_know_stays_and_in_its_place() -> None:
 
 def test_the_next_task_is_the_first_that_is_not_done() -> None:
     text = "- [x] 1.1 A\n- [ ] 1.2 B\n- [x] 1.3 C\n- [ ] 1.4 D\n- [ ] 1.4.1 E\n- [ ] 2.1 F\n    - [ ] nested\n"
-    tasks = tasks_md.read(text, "", runnable=lambda _: True).tasks
+    tasks = read_tasks_md(text, "", runnable=lambda _: True).tasks
     started = RunStarted(
         run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=()), tasks=tuple(tasks)
     )
@@ -280,7 +280,7 @@ def test_an_unchanged_state_is_not_written_again(tmp_path: Path) -> None:
 
 
 def test_a_death_of_the_supervisor_is_no_learning_and_no_iteration() -> None:
-    tasks = tuple(tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    tasks = tuple(read_tasks_md(PLAN, "tasks.md", runnable=lambda _: True).tasks)
     died = Outcome(ended=Ended(ending="supervisor_died"))
     events: list[Any] = [
         RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=("a",)), tasks=tasks),
@@ -297,7 +297,7 @@ def test_a_death_of_the_supervisor_is_no_learning_and_no_iteration() -> None:
 
 
 def test_a_file_that_is_written_once_says_the_same_as_one_written_after_every_event() -> None:
-    tasks = tuple(tasks_md.read(PLAN, "tasks.md", runnable=lambda _: True).tasks)
+    tasks = tuple(read_tasks_md(PLAN, "tasks.md", runnable=lambda _: True).tasks)
     events: list[Any] = [
         RunStarted(run="r", plan="p", format="f", base="0", branch=None, options=Options(agents=("a",)), tasks=tasks)
     ]

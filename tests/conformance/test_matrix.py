@@ -20,7 +20,7 @@ from tests.conformance.server import ModelServer
 from tests.conformance.turns import Run, Stall
 from tests.waiting import wait_until
 
-from unstuck.agents.manifests import catalog
+from unstuck.agents.manifests import agent_catalog
 from unstuck.model.failure import KINDS, Kind
 from unstuck.process.sandbox import sandbox_problem
 
@@ -100,7 +100,7 @@ def test_a_stopped_run_leaves_nothing_running_and_goes_on(site: MakeSite, agent:
 
 
 @pytest.mark.skipif(bool(sandbox_problem()), reason=sandbox_problem() or "there is a sandbox")
-@pytest.mark.parametrize("agent", [name for name in AGENTS if catalog()[name].writes])
+@pytest.mark.parametrize("agent", [name for name in AGENTS if agent_catalog()[name].writes])
 def test_an_agent_that_says_what_it_writes_works_in_a_sandbox(site: MakeSite, agent: str) -> None:
     """It does the work only where the repository that it borrows objects from is not to be seen."""
     users = '"$(dirname "$(cat .git/objects/info/alternates)")"'

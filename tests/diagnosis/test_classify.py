@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from unstuck.agents.claims import claim
+from unstuck.agents.claims import session_claim
 from unstuck.diagnosis.classifying import classify, evidence_of
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.model.failure import Kind
@@ -201,7 +201,7 @@ def reported(result: object) -> Outcome:
     """Return how a session ended that printed such a result."""
     text = result if isinstance(result, str) else json.dumps(result)
     done = Ended(ending="exited", exit_code=0, tail=text)
-    return Outcome(ended=done, claim=claim(done))
+    return Outcome(ended=done, claim=session_claim(done))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from unstuck.model.event import Acted, AttemptStarted, Entry, Operated, Options,
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
-from unstuck.plans import tasks_md
+from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.policy.history import landed_commit, replacements_did_work
 from unstuck.policy.profiles import profile
 from unstuck.policy.schedule import blocked_tasks, startable
@@ -23,7 +23,7 @@ E2E = "- [ ] 2.1 Work\n- [ ] VE1 E2E startup\n- [ ] VE2 E2E check\n- [ ] VE3 E2E
 
 
 def read(text: str) -> tuple[Task, ...]:
-    return tuple(tasks_md.read(text, "", runnable=lambda _: True).tasks)
+    return tuple(read_tasks_md(text, "", runnable=lambda _: True).tasks)
 
 
 def run(text: str, *events: Any) -> RunState:

@@ -8,15 +8,22 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.agents.assignment import Assignment
+from unstuck.agents.command_agents import Assignment
 from unstuck.engine.resume import plan_difference
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import Status
 from unstuck.model.event import AttemptStarted, Entry, Options, RunStarted
 from unstuck.model.outcome import Ended, Outcome
-from unstuck.model.plan import MOST_NAMED, Task, beside, check, execution, joined
+from unstuck.model.plan import (
+    MAX_NAMED_DEPENDENCIES,
+    Task,
+    execution_batches,
+    may_run_together,
+    members_of_joins,
+    plan_problems,
+)
 from unstuck.model.verdict import Check
-from unstuck.plans.plan_file import read_text
+from unstuck.plans.plan_file import read_plan_text
 from unstuck.policy.profiles import profile
 from unstuck.policy.schedule import all_settled, blocked_tasks, is_waiting, seconds_until_next, startable
 from unstuck.redaction.redactor import Redactor
@@ -70,7 +77,7 @@ def test_whatever_happened_only_what_may_start_is_started(
             state.tasks[need].status in {"complete", "skipped"} for name in chosen for need in state.tasks[name].needs
         )
         beginning = [state.tasks[name].task for name in (*busy, *chosen)]
-        assert all(beside(one, other) for one in beginning for other in beginning if one is not other)
+        assert all(may_run_together(one, other) for one in beginning for other in beginning if one is not other)
 
 
 @given(plans())
@@ -172,14 +179,16 @@ def in_json(sizes: list[int], stories: set[int]) -> str:
 
 def named_one_by_one(tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks as if nobody knew joins."""
-    members = joined(tasks)
+    members = members_of_joins(tasks)
     return [
         replace(one, depends_on=tuple(name for need in one.depends_on for name in members.get(need, [need])), joins=())
         for one in tasks
     ]
 
 
-SIZES = st.lists(st.sampled_from([0, 1, 3, MOST_NAMED, MOST_NAMED + 1, 30]), min_size=2, max_size=5)
+SIZES = st.lists(
+    st.sampled_from([0, 1, 3, MAX_NAMED_DEPENDENCIES, MAX_NAMED_DEPENDENCIES + 1, 30]), min_size=2, max_size=5
+)
 
 
 @given(SIZES, st.sets(st.integers(0, 4)), st.booleans(), st.data())
@@ -190,12 +199,12 @@ def test_a_join_comes_to_the_same_as_its_members_one_by_one(
     text, form = (
         (phased(sizes, stories), "spec-kit") if spec_kit else (in_json(sizes, stories), "implementation_plan.json")
     )
-    plan = read_text(text, form, "p", Path())
+    plan = read_plan_text(text, form, "p", Path())
     plain = replace(plan, tasks=named_one_by_one(plan.tasks))
-    assert execution(plan) == execution(plain)
-    assert len(check(plan)) == len(check(plain)) == (not plan.tasks)
+    assert execution_batches(plan) == execution_batches(plain)
+    assert len(plan_problems(plan)) == len(plan_problems(plain)) == (not plan.tasks)
     named = max((len(one.depends_on) for one in plan.tasks), default=0)
-    assert named <= MOST_NAMED * (2 if spec_kit else len(sizes)) + 1
+    assert named <= MAX_NAMED_DEPENDENCIES * (2 if spec_kit else len(sizes)) + 1
     some = st.sets(st.sampled_from([one.id for one in plan.tasks])) if plan.tasks else st.just(set[str]())
     done, stuck = data.draw(some), data.draw(some)
     states = []
@@ -219,12 +228,12 @@ def started(tasks: Sequence[Task]) -> RunStarted:
 
 
 def test_a_join_that_becomes_one_by_our_own_task_or_by_a_person_is_told_apart() -> None:
-    plan = read_text(phased([MOST_NAMED, 2], set()), "spec-kit", "p", Path())
-    assert not joined(plan.tasks)
+    plan = read_plan_text(phased([MAX_NAMED_DEPENDENCIES, 2], set()), "spec-kit", "p", Path())
+    assert not members_of_joins(plan.tasks)
     state = fold([Entry(seq=1, at=1.0, event=started(plan.tasks))])
-    longer = phased([MOST_NAMED, 2], set()).replace("- [ ] T003", "- [ ] T002.1 More\n- [ ] T003")
-    now = read_text(longer, "spec-kit", "p", Path())
-    assert joined(now.tasks)
+    longer = phased([MAX_NAMED_DEPENDENCIES, 2], set()).replace("- [ ] T003", "- [ ] T002.1 More\n- [ ] T003")
+    now = read_plan_text(longer, "spec-kit", "p", Path())
+    assert members_of_joins(now.tasks)
     by_a_person = plan_difference(state, now.tasks, Redactor(()))
     assert (by_a_person.added, by_a_person.changed) == (("T002.1",), ("T021", "T022"))
     state.tasks["T002.1"] = replace(state.tasks["T001"], inserted=True, task=now.tasks[2])

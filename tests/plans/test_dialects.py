@@ -6,7 +6,7 @@ import pytest
 from tests.project import Project
 
 from unstuck.model.errors import BadUsage
-from unstuck.model.plan import Insertion, batches, check
+from unstuck.model.plan import Insertion, plan_problems, waves_of
 from unstuck.plans.plan_file import OpenPlan, open_plan
 
 KIT = """\
@@ -70,7 +70,7 @@ def kit(tmp_path: Path) -> OpenPlan:
 def test_spec_kits_tasks_wait_for_their_foundation_and_not_for_other_stories(tmp_path: Path) -> None:
     plan = kit(tmp_path).read()
     assert plan.format == "spec-kit"
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
     tasks = {task.id: task for task in plan.tasks}
     assert list(tasks) == [
         "T001",
@@ -96,7 +96,7 @@ def test_spec_kits_tasks_wait_for_their_foundation_and_not_for_other_stories(tmp
     assert tasks["T014"].depends_on == ("T003", "T012", "T013"), "what stands below it cannot come first"
     assert tasks["T020"].depends_on == ("T003", "T014")
     assert set(tasks["T030"].depends_on) == set(tasks) - {"T001", "T002", "T030"}
-    assert batches(plan.tasks)[0] == ("T001", "T002")
+    assert waves_of(plan.tasks)[0] == ("T001", "T002")
 
 
 def test_spec_kits_parallel_tasks_are_grouped_by_part_and_file(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def kiro(tmp_path: Path, text: str = KIRO) -> OpenPlan:
 def test_kiros_subtasks_are_the_tasks_and_optional_ones_are_left_out(tmp_path: Path, end: str) -> None:
     plan = kiro(tmp_path, KIRO.replace("\n", end)).read()
     assert plan.format == "kiro"
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
     assert [(task.id, task.title, task.done) for task in plan.tasks] == [
         ("1", "Set up project structure", True),
         ("2.1", "Create interfaces", True),

@@ -10,6 +10,7 @@ from unstuck.model.errors import CannotWrite
 from unstuck.model.plan import Insertion
 from unstuck.plans import tasks_md
 from unstuck.plans.plan_file import open_plan
+from unstuck.plans.tasks_md import read_tasks_md
 
 FIX = "- [ ] {id} [FIX {of}] Fix: it\n  - **Do**: Address the error: it\n  - **Verify**: grep pattern\n"
 SEED = """\
@@ -43,7 +44,7 @@ def inserted(text: str, new: str, of: str) -> str:
 
 
 def ids(text: str) -> list[str]:
-    return [task.id for task in tasks_md.read(text, "", runnable=lambda _: True).tasks]
+    return [task.id for task in read_tasks_md(text, "", runnable=lambda _: True).tasks]
 
 
 def test_the_seeds_insertion_comes_out_to_the_letter() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unstuck.model.plan import check, execution
+from unstuck.model.plan import execution_batches, plan_problems
 from unstuck.plans import json_formats as reader
 from unstuck.plans.plan_file import open_plan
 
@@ -74,7 +74,7 @@ def test_other_names_for_the_same_things_are_understood(tmp_path: Path) -> None:
         )
     )  # fmt: skip
     read = open_plan(tmp_path).read()
-    assert check(read) == ()
+    assert plan_problems(read) == ()
     assert [(task.id, task.title, task.depends_on, task.done) for task in read.tasks] == [
         ("1.1", "Look", (), False),
         ("2.1", "Do", ("1.1",), False),
@@ -91,7 +91,7 @@ def test_subtasks_run_in_order_unless_their_phase_is_safe_to_run_in_parallel() -
             ]
         }
     )
-    assert [(one.parallel, one.tasks) for one in execution(reader.read(reader.FORMAT, text, "p"))] == [
+    assert [(one.parallel, one.tasks) for one in execution_batches(reader.read(reader.FORMAT, text, "p"))] == [
         (False, ("False1",)),
         (True, ("True1", "True2")),
         (False, ("False2",)),
@@ -116,7 +116,7 @@ def test_a_failed_subtask_is_done_again_by_a_run() -> None:
     ],
 )
 def test_what_cannot_be_run_is_said(text: str, told: str) -> None:
-    assert told in " ".join(one.message for one in check(reader.read(reader.FORMAT, text, "p")))
+    assert told in " ".join(one.message for one in plan_problems(reader.read(reader.FORMAT, text, "p")))
 
 
 def test_a_command_that_cannot_fail_checks_nothing() -> None:

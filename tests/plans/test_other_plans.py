@@ -10,7 +10,7 @@ import pytest
 from tests.project import Project
 
 from unstuck.model.errors import BadUsage
-from unstuck.model.plan import Insertion, Plan, check
+from unstuck.model.plan import Insertion, Plan, plan_problems
 from unstuck.plans.plan_file import open_plan
 
 TASK_MASTER: dict[str, Any] = {
@@ -162,7 +162,7 @@ def test_a_plan_is_recognised_by_its_content(
     tmp_path: Path, name: str, content: object, plan_format: str, expected: Mapping[str, tuple[str, ...]]
 ) -> None:
     plan = open_plan(put(tmp_path, name, content)).read()
-    assert (plan.format, tasks(plan), check(plan)) == (plan_format, expected, ())
+    assert (plan.format, tasks(plan), plan_problems(plan)) == (plan_format, expected, ())
 
 
 def test_a_task_of_task_master_waits_for_tasks_subtasks_and_what_stands_above_it(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ ODD = (
 def test_json_that_is_something_else_is_a_problem_and_never_a_fault(tmp_path: Path, plan_format: str) -> None:
     for content in ODD:
         plan_file = open_plan(put(tmp_path, "plan.json", content), plan_format)
-        assert check(plan_file.read()) != ()
+        assert plan_problems(plan_file.read()) != ()
 
 
 def test_the_lists_of_other_tools_are_run_and_ticked_in_their_own_form(project: Project) -> None:

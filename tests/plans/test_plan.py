@@ -1,6 +1,6 @@
 import pytest
 
-from unstuck.model.plan import Plan, Task, batches, check
+from unstuck.model.plan import Plan, Task, plan_problems, waves_of
 
 
 def plan(*tasks: Task) -> Plan:
@@ -8,7 +8,7 @@ def plan(*tasks: Task) -> Plan:
 
 
 def test_a_sound_plan_has_no_problems() -> None:
-    assert check(plan(Task(id="1.1", title="a"), Task(id="1.2", title="b", depends_on=("1.1",)))) == ()
+    assert plan_problems(plan(Task(id="1.1", title="a"), Task(id="1.2", title="b", depends_on=("1.1",)))) == ()
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_a_sound_plan_has_no_problems() -> None:
     ],
 )
 def test_an_impossible_plan_says_why(tasks: list[Task], says: str) -> None:
-    assert any(says in problem.message and problem.hint for problem in check(plan(*tasks)))
+    assert any(says in problem.message and problem.hint for problem in plan_problems(plan(*tasks)))
 
 
 def test_a_cycle_is_shown_whole() -> None:
     tasks = [Task(id=a, title=a, depends_on=(b,)) for a, b in [("x", "y"), ("y", "z"), ("z", "x")]]
-    (problem,) = check(plan(*tasks))
+    (problem,) = plan_problems(plan(*tasks))
     assert problem.message == "The tasks depend on each other in a circle: x → y → z → x."
 
 
@@ -43,7 +43,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_text() -> None:
         Task(id="b", title="b", line=3, depends_on=("q",)),
         Task(id="b", title="c", line=5),
     ]
-    assert [problem.line for problem in check(plan(*tasks))] == [3, 5, 9]
+    assert [problem.line for problem in plan_problems(plan(*tasks))] == [3, 5, 9]
 
 
 def test_batches_keep_the_order_of_the_text() -> None:
@@ -53,4 +53,4 @@ def test_batches_keep_the_order_of_the_text() -> None:
         Task(id="c", title="", depends_on=("a", "b")),
         Task(id="d", title=""),
     ]
-    assert batches(tasks) == (("b", "a", "d"), ("c",))
+    assert waves_of(tasks) == (("b", "a", "d"), ("c",))

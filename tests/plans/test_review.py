@@ -2,14 +2,15 @@
 
 import pytest
 
-from unstuck.model.plan import Plan, Task, conventional, parts
+from unstuck.model.plan import Plan, Task, conventional_subject, subject_parts
 from unstuck.model.verdict import Check
-from unstuck.plans.review import reviewed
+from unstuck.plans.review import with_review_concerns
 
 
 def told(*tasks: Task, gates: int = 0) -> str:
     return "\n".join(
-        one.message for one in reviewed(Plan(path="p", format="superplan", tasks=tasks), gates=gates).concerns
+        one.message
+        for one in with_review_concerns(Plan(path="p", format="superplan", tasks=tasks), gates=gates).concerns
     )
 
 
@@ -54,5 +55,5 @@ def test_what_is_done_already_is_not_reviewed() -> None:
     ],
 )
 def test_a_subject_is_made_in_the_conventional_form(title: str, text: str, subject: str) -> None:
-    assert conventional(title, text) == subject
-    assert all(parts(subject))
+    assert conventional_subject(title, text) == subject
+    assert all(subject_parts(subject))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.model.plan import Plan, check, execution
+from unstuck.model.plan import Plan, execution_batches, plan_problems
 from unstuck.plans.phases import normalise, read_phases, read_status
 from unstuck.plans.plan_file import OpenPlan, open_plan
-from unstuck.plans.review import reviewed
+from unstuck.plans.review import with_review_concerns
 
 HEAD = "| Phase | Name | Depends On | Parallel With | Estimate | Status |\n|---|---|---|---|---|---|\n"
 ROWS = (
@@ -89,7 +89,7 @@ def concerns(plan: Plan) -> str:
 def test_the_overview_gives_the_phases_their_order_and_their_batches(tmp_path: Path) -> None:
     plan = read(tmp_path, WHOLE)
     assert plan.title == "Login Implementation Plan"
-    assert [(one.parallel, one.tasks) for one in execution(plan)] == [
+    assert [(one.parallel, one.tasks) for one in execution_batches(plan)] == [
         (False, ("0",)),
         (False, ("1",)),
         (True, ("2a", "2b", "2c")),
@@ -169,7 +169,7 @@ def test_prose_is_not_executed(tmp_path: Path) -> None:
     plan = open_plan(_written(tmp_path, f"{HEAD}| 1 | A | - | - | 1 | ⬜ |\n\n{section}"), root=tmp_path).read()
     commands = [one.command for one in plan.tasks[0].checks]
     assert commands == ["sh deploy.sh --dry-run", "make test", "make lint"]
-    assert any("deploys: `sh deploy.sh --dry-run`" in one.message for one in reviewed(plan).concerns)
+    assert any("deploys: `sh deploy.sh --dry-run`" in one.message for one in with_review_concerns(plan).concerns)
 
 
 def _written(folder: Path, text: str) -> Path:
@@ -270,12 +270,12 @@ def test_a_status_is_a_symbol_or_a_word(text: str, status: str) -> None:
 
 def test_ids_that_differ_only_in_marks_are_refused(tmp_path: Path) -> None:
     plan = read(tmp_path, f"{HEAD}| 2.1 | A | - | - | 1 | ⬜ |\n| 21 | B | - | - | 1 | ⬜ |\n")
-    assert "The phases 2.1 and 21 have the same id 21" in check(plan)[0].message
+    assert "The phases 2.1 and 21 have the same id 21" in plan_problems(plan)[0].message
 
 
 def test_all_problems_are_told_at_once_and_the_circle_is_shown(tmp_path: Path) -> None:
     text = f"{HEAD}| 1 | A | 3, 9 | - | 1 | ⬜ |\n| 2 | B | 2 | - | 1 | ⬜ |\n| 3 | C | 1 | - | 1 | ⬜ |\n"
-    found = check(read(tmp_path, text))
+    found = plan_problems(read(tmp_path, text))
     assert [one.cycle for one in found if one.cycle] == [("1", "3", "1")]
     assert {"Phase 1 depends on an unknown phase '9'.", "Phase 2 depends on itself."} <= {one.message for one in found}
 
@@ -293,7 +293,7 @@ def test_where_table_and_section_disagree_a_person_is_told(tmp_path: Path, old: 
     plan = read(tmp_path, WHOLE.replace(old, new))
     assert told in concerns(plan)
     assert plan.tasks[2].depends_on == ("1",)
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 def test_phase_0_or_nothing_disagrees_with_neither(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_phase_0_or_nothing_disagrees_with_neither(tmp_path: Path) -> None:
 def test_a_one_sided_wish_to_run_in_parallel_is_told_and_not_followed(tmp_path: Path) -> None:
     plan = read(tmp_path, f"{HEAD}| 1 | A | - | 2 | 1 | ⬜ |\n| 2 | B | - | 3 | 1 | ⬜ |\n| 3 | C | - | 2 | 1 | ⬜ |\n")
     assert "Phase 1 may run with 2, but 2 does not say so" in concerns(plan)
-    assert [one.tasks for one in execution(plan)] == [("1",), ("2", "3")]
+    assert [one.tasks for one in execution_batches(plan)] == [("1",), ("2", "3")]
 
 
 def test_parallel_phases_that_declare_the_same_file_run_one_after_the_other(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_parallel_phases_that_declare_the_same_file_run_one_after_the_other(tmp_
     sections = "".join(f"### Phase {n}: P\n\n##### File: `src/a.ts:{n}-{n + 3}` (MODIFY)\n\n" for n in (1, 2))
     plan = read(tmp_path, HEAD + rows + sections)
     assert "both declare src/a.ts" in concerns(plan)
-    assert [one.parallel for one in execution(plan)] == [False, False]
+    assert [one.parallel for one in execution_batches(plan)] == [False, False]
 
 
 def test_a_dependency_between_parallel_phases_wins(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_a_split_plan_is_one_plan_whichever_part_is_named(tmp_path: Path) -> Non
 def test_a_missing_part_makes_the_plan_invalid(tmp_path: Path) -> None:
     parts(tmp_path).unlink()
     plan = open_plan(tmp_path / "login-plan-1.md", root=tmp_path).read()
-    assert [one.message for one in check(plan)] == ["The plan's file login-plan-2.md is missing."]
+    assert [one.message for one in plan_problems(plan)] == ["The plan's file login-plan-2.md is missing."]
 
 
 # --- marking --------------------------------------------------------------------------------------------

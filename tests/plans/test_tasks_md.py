@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from unstuck.model.plan import Plan, Task, batches, check, execution
+from unstuck.model.plan import Plan, Task, execution_batches, plan_problems, waves_of
 from unstuck.plans import tasks_md
 from unstuck.plans.blocks import Reading
-from unstuck.plans.review import reviewed
+from unstuck.plans.review import with_review_concerns
+from unstuck.plans.tasks_md import read_tasks_md
 
 KNOWN_WORDS = frozenset({"node", "pytest", "make", "!", "echo", "true"})
 
@@ -89,7 +90,7 @@ def ticked(content: bytes, changes: Mapping[str, bool], known: Mapping[str, str]
 
 
 def read(text: str) -> Plan:
-    return tasks_md.read(text, "tasks.md", runnable=KNOWN_WORDS.__contains__)
+    return read_tasks_md(text, "tasks.md", runnable=KNOWN_WORDS.__contains__)
 
 
 def only_task(text: str) -> Task:
@@ -120,7 +121,7 @@ def test_a_spec_is_read_with_its_ids_markers_and_ticks() -> None:
     ]
     assert plan.tasks[0].title == "Add the greeting module"
     assert plan.tasks[0].line == SPEC.split("\n").index("- [x] 1.1 Add the greeting module") + 1
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 def test_a_spec_is_read_with_what_its_fields_ask_for() -> None:
@@ -166,7 +167,7 @@ def test_checkpoints_wait_for_every_earlier_task_of_their_section() -> None:
         "VE3": ("V4",),
         "VF": ("V4", "VE3"),
     }
-    assert batches(plan.tasks)[1:] == (("1.4", "V4"), ("VE3",), ("VF",))
+    assert waves_of(plan.tasks)[1:] == (("1.4", "V4"), ("VE3",), ("VF",))
 
 
 def test_top_level_boxes_are_counted_and_nested_ones_are_not() -> None:
@@ -206,7 +207,7 @@ def test_ten_thousand_tasks_are_read() -> None:
     assert len(plan.tasks) == 10_000
     assert plan.tasks[-1].line == 20_000
     assert sum(len(task.depends_on) for task in plan.tasks) < 20_000
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 # --- task lines -------------------------------------------------------------------------------------
@@ -247,12 +248,12 @@ def test_a_task_line_is_taken_apart(
 def test_tasks_without_an_id_are_numbered_around_the_ids_in_the_text() -> None:
     plan = read("- [ ] First\n- [ ] T2 Given\n- [ ] Second\n- [ ] 1.1 Third\n- [ ] Fourth\n")
     assert [task.id for task in plan.tasks] == ["t1", "T2", "t3", "1.1", "t4"]
-    assert check(plan) == ()
+    assert plan_problems(plan) == ()
 
 
 def test_a_task_without_an_id_keeps_its_number_when_the_text_is_edited() -> None:
     text = "- [ ] New\n- [ ] Same\n- [ ] Same\n- [ ] Second\n"
-    plan = tasks_md.read(text, "p", runnable=bool, known={"t1": "First", "t2": "Second", "t3": "Same", "1.1": "New"})
+    plan = read_tasks_md(text, "p", runnable=bool, known={"t1": "First", "t2": "Second", "t3": "Same", "1.1": "New"})
     assert [(task.id, task.title) for task in plan.tasks] == [
         ("t4", "New"),
         ("t3", "Same"),
@@ -580,7 +581,7 @@ def test_a_task_says_the_same_whatever_blanks_stand_behind_it(
 
 
 def test_many_tasks_without_a_verify_are_one_concern() -> None:
-    (concern,) = reviewed(read("".join(f"- [ ] {n}.1 A\n" for n in range(1, 9))), gates=0).concerns
+    (concern,) = with_review_concerns(read("".join(f"- [ ] {n}.1 A\n" for n in range(1, 9))), gates=0).concerns
     assert concern.message.startswith("Nothing checks tasks 1.1, 2.1, 3.1, 4.1, 5.1 and 3 more: ")
 
 
@@ -748,7 +749,7 @@ def test_a_task_may_name_those_that_must_be_done_before(field: str, expected: tu
 
 
 def test_a_dependency_on_a_task_that_is_not_there_makes_the_plan_invalid() -> None:
-    (problem,) = check(read(f"{ONE_OF_EACH}  - **Depends**: 4.1\n"))
+    (problem,) = plan_problems(read(f"{ONE_OF_EACH}  - **Depends**: 4.1\n"))
     assert problem.message == "Task 1.3 depends on an unknown task '4.1'."
 
 
@@ -762,5 +763,5 @@ def test_the_steps_that_are_shown_are_those_that_a_run_takes() -> None:
     lines = ("1.1 A", "1.2 B [P]", "1.3 [P] C", "1.4 D", "1.5 E")
     text = "# Plan\n\n" + "".join(f"- [ ] {line}\n  - **Verify**: `true`\n" for line in lines)
     text = text.replace("1.4 D\n", "1.4 D\n  - **Depends**: 1.1, 1.2\n")
-    steps = [(one.tasks, one.parallel) for one in execution(read(text))]
+    steps = [(one.tasks, one.parallel) for one in execution_batches(read(text))]
     assert steps == [(("1.1",), False), (("1.2", "1.3"), True), (("1.4", "1.5"), False)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from unstuck.model.plan import Task
-from unstuck.plans import tasks_md
+from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.policy.plan_changes import (
     PlanRequest,
     ProposedTask,
@@ -35,7 +35,7 @@ def request(**changes: Any) -> str:
 
 
 def read(text: str) -> list[Task]:
-    return list(tasks_md.read(text, "", runnable=lambda _: True).tasks)
+    return list(read_tasks_md(text, "", runnable=lambda _: True).tasks)
 
 
 @pytest.mark.parametrize("sort", ["SPLIT_TASK", "ADD_PREREQUISITE", "ADD_FOLLOWUP"])

@@ -10,8 +10,8 @@ from unstuck.journal.task_graph import Lineage, next_free_id
 from unstuck.model.action import Escalate, Fix, Halt
 from unstuck.model.failure import Failure, Kind
 from unstuck.model.plan import Plan, Task
-from unstuck.plans import tasks_md
 from unstuck.plans.fields import raw_fields
+from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.policy.decision import History, decide
 from unstuck.policy.plan_changes import (
     error_title,
@@ -44,7 +44,7 @@ FIXED = """\
 
 
 def read(text: str) -> Plan:
-    return tasks_md.read(text, "tasks.md", runnable=lambda word: word in ("grep", "test", "echo"))
+    return read_tasks_md(text, "tasks.md", runnable=lambda word: word in ("grep", "test", "echo"))
 
 
 def task(text: str) -> Task:

@@ -6,7 +6,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unstuck.agents.claims import statement
+from unstuck.agents.claims import read_statement
 from unstuck.diagnosis.captured import advice
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.failure import Failure, Kind
@@ -154,5 +154,5 @@ def test_the_brief_says_how_to_give_up_and_to_ask_and_repeating_it_does_neither(
     assert "TASK_MODIFICATION_REQUEST" in whole
     assert "TASK_MODIFICATION_REQUEST" not in told(), "a plan that takes no new tasks"
     for text in (whole, *("\n".join(textwrap.wrap(whole, width)) for width in range(40, 120, 5))):
-        said = statement(text, "1.3")
+        said = read_statement(text, "1.3")
         assert (said.claim, said.approach, read_request(text, "1.3")) == ("none", "", None)

@@ -12,9 +12,9 @@ import pytest
 from tests.project import SOURCE, make_project
 from tests.stories.superplans import run, superplan, write
 
-from unstuck.agents.claims import asks
+from unstuck.agents.agent_events import gist
+from unstuck.agents.claims import blocking_question
 from unstuck.agents.manifests import manifest, permission
-from unstuck.agents.output_streams import gist
 from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig
 
@@ -280,16 +280,18 @@ def test_an_agent_that_says_and_does_nothing_is_told_so_and_what_waits_for_it_is
 def test_a_polite_offer_at_the_end_is_no_question() -> None:
     offers = ("All done. Would you like me to continue with the docs?", "Is there anything else?", "Shall I proceed?")
     needs = ("May I delete the old table?", "Which of the two ports should I use?", "Do you want A or B?")
-    assert [text for text in offers if asks(text)] == []
-    assert [text for text in needs if not asks(f"I looked at it.\n{text}")] == []
+    assert [text for text in offers if blocking_question(text)] == []
+    assert [text for text in needs if not blocking_question(f"I looked at it.\n{text}")] == []
 
 
 def test_a_question_before_the_last_sentence_is_asked_and_one_that_the_agent_answers_itself_is_none() -> None:
-    assert asks("Which file name should I use, A or B? I cannot go on without an answer.")
-    assert asks("I looked around.\n\nShould the table be dropped or kept? Both are in the plan.\nIt says neither.")
-    assert not asks("How should I handle the dot? I decided to keep it. The parser is there.")
-    assert not asks("What went wrong? The cache was stale, and that is mended.")
-    assert not asks("Should I drop the table?\n\nNo: the plan says to keep it. So it is kept.")
+    assert blocking_question("Which file name should I use, A or B? I cannot go on without an answer.")
+    assert blocking_question(
+        "I looked around.\n\nShould the table be dropped or kept? Both are in the plan.\nIt says neither."
+    )
+    assert not blocking_question("How should I handle the dot? I decided to keep it. The parser is there.")
+    assert not blocking_question("What went wrong? The cache was stale, and that is mended.")
+    assert not blocking_question("Should I drop the table?\n\nNo: the plan says to keep it. So it is kept.")
 
 
 def test_an_exit_code_is_not_told_as_a_claim(project: "Project") -> None:

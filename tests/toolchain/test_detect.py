@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scripts.compile_catalog import compile_table
 
-from unstuck.agents.manifests import agents_on_path, catalog
+from unstuck.agents.manifests import agent_catalog, agents_on_path
 from unstuck.shipped import shipped
 from unstuck.toolchain.detection import detect
 
@@ -354,7 +354,7 @@ def test_agents_are_found_by_their_programs(tmp_path: Path) -> None:
         program.chmod(0o755)
     (tmp_path / "claude").write_text("not executable")
     assert agents_on_path(str(tmp_path)) == ("codex", "continue")
-    assert len(catalog()) == 13
+    assert len(agent_catalog()) == 13
 
 
 def _write(root: Path, files: dict[str, str]) -> None:

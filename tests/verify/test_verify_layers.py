@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.agents.claims import claim, statement
+from unstuck.agents.claims import read_statement, session_claim
 from unstuck.model.outcome import Ended
 from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
@@ -20,9 +20,9 @@ def ended(tail: str) -> Ended:
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_layer_one_a_claim_beside_a_contradiction_is_not_accepted(phrase: str, signal: str) -> None:
     for text in (f"This {phrase} by the user.\n{signal}", f"{signal}\nThis {phrase.upper()} by the user.\n"):
-        said = statement(text)
+        said = read_statement(text)
         assert (said.denied, said.contradictions) == (True, (phrase,))
-        assert claim(ended(text)) == "none"
+        assert session_claim(ended(text)) == "none"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_layer_one_a_claim_beside_a_contradiction_is_not_accepted(phrase: str, s
     ],
 )
 def test_layer_two_only_a_signal_on_a_line_of_its_own_is_accepted(text: str, accepted: bool) -> None:
-    said = statement(text)
+    said = read_statement(text)
     assert (said.claim == "done" and not said.denied) is accepted
 
 

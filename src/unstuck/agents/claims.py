@@ -1,31 +1,25 @@
-"""Read what an agent says of its work. A claim is a fact about the agent, never about the work."""
+"""Read what an agent says about its work.
 
-import json
+A claim is a fact about the agent. It proves nothing about the work.
+"""
+
 import re
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Final
 
+from unstuck.agents.phase_results import LONGEST_TEXT, PhaseResult, UnreadableResult, find_result
 from unstuck.model.outcome import Claim, Ended, Outcome
 from unstuck.model.text import shown
 
-LONGEST_TEXT = 1_000_000
-"""What an agent says of its work stands at the end of what it prints."""
 LONGEST_LINE = 2_000
 APPROACH_CHARS = 300
 FIELD_CHARS = 4_000
-_PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
-_NO_PATH = re.compile(r"v?\d+(?:\.\w+)*|(?:e\.g|i\.e|etc)\b.*|.*\.(?:com|org|net|io)")
-_CLAIMS = re.compile(
-    r"\b(?:created|creates|added|adds|wrote|written|updated|modified|changed|edited|implemented|fixed|new file)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class FailureReport:
     """The failure object of smart-ralph."""
 
     task_id: str
@@ -34,281 +28,290 @@ class Report:
     status: str
 
 
-NO_MARKER = "Task did not complete"
-NO_ERROR = "Task execution failed"
-NO_FIX = "No fix attempted"  # smart-ralph's table of fields says "No previous fix attempted"; its parser decides
-NO_STATUS = "Unknown status"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """The result of a phase, as autobuild's sub-agents print it."""
-
-    phase_id: str
-    status: Literal["complete", "failed"]
-    tasks_total: int
-    tasks_completed: int
-    created: tuple[str, ...]
-    modified: tuple[str, ...]
-    error_type: str = ""
-    error_message: str = ""
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether it counts fewer tasks done than there are, whatever its status says."""
-        return self.tasks_completed < self.tasks_total
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A result that was meant and cannot be read: autobuild's parse_error."""
-
-    reason: str
+NO_MARKER: Final = "Task did not complete"
+"""Literal text of smart-ralph's format: the error if the output has no FAILED line."""
+NO_ERROR: Final = "Task execution failed"
+"""Literal text of smart-ralph's format."""
+NO_FIX: Final = "No fix attempted"
+"""Literal text of smart-ralph's parser. Its table of fields says "No previous fix attempted"."""
+NO_STATUS: Final = "Unknown status"
+"""Literal text of smart-ralph's format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """All that a session's output says of its work."""
+    """Everything that the output of a session says about the work."""
 
     claim: Claim
-    failure: Report | None = None
-    result: Result | None = None
+    failure: FailureReport | None = None
+    result: PhaseResult | None = None
     contradictions: tuple[str, ...] = ()
-    """Phrases beside a claim of success that deny it."""
+    """Phrases that contradict the claim of success."""
     approach: str = ""
     problem: str = ""
-    """Why the result could not be read."""
+    """The reason the result could not be read."""
 
     @property
     def denied(self) -> bool:
-        """Whether something in it speaks against a claim of success."""
+        """True if something in the output contradicts a claim of success."""
         unfinished = self.result is not None and self.result.unfinished
         return bool(self.contradictions or self.problem or unfinished)
 
 
-def claim(ended: Ended) -> Claim:
-    """Say what the session claims: an explicit failure, or done by ending well, or nothing."""
-    said = statement(ended.tail)
-    if said.claim == "failed":
+def session_claim(ended: Ended) -> Claim:
+    """Return the claim of a session: an explicit failure, "done" if it ended well, or "none"."""
+    statement = read_statement(ended.tail)
+    if statement.claim == "failed":
         return "failed"
-    return "done" if ended.ok and not said.denied else "none"
+    return "done" if ended.ok and not statement.denied else "none"
 
 
-def approach(text: str) -> str:
-    """Return the last approach that the agent named, or the last fix that it attempted, as one bounded line."""
-    return _approach(_lines(text))
+def last_approach(text: str) -> str:
+    """Return the last approach that the agent named, or its last attempted fix, as one short line."""
+    return _approach_in(_last_lines(text))
 
 
-def statement(text: str, task: str = "") -> Statement:
-    """Read the output of a session. The last word counts."""
-    lines = _lines(text)
-    reports = _reports(lines, task)
-    found, place = find_result(lines)
-    marks: list[tuple[int, Claim]] = [(where.stop, "failed") for where, _ in reports]
-    inside = {at for where, _ in reports for at in where}
-    marks += [(at, said) for at, said in _signals(lines) if at not in inside]
-    if isinstance(found, Result):
-        marks.append((place, "done" if found.status == "complete" else "failed"))
-    said = max(marks, default=(0, "none"))[1]
+def read_statement(text: str, task: str = "") -> Statement:
+    """Read the output of a session. If it holds several claims, the last one counts."""
+    lines = _last_lines(text)
+    reports = _failure_reports(lines, task)
+    result, result_line = find_result(lines)
+    claims: list[tuple[int, Claim]] = [(covered.stop, "failed") for covered, _ in reports]
+    report_lines = {number for covered, _ in reports for number in covered}
+    claims += [(number, claim) for number, claim in _signal_lines(lines) if number not in report_lines]
+    if isinstance(result, PhaseResult):
+        claims.append((result_line, "done" if result.status == "complete" else "failed"))
+    last_claim = max(claims, default=(0, "none"))[1]
     return Statement(
-        claim=said,
-        failure=reports[-1][1] if reports and said == "failed" else None,
-        result=found if isinstance(found, Result) else None,
-        contradictions=_contradictions(lines) if said == "done" else (),
-        approach=_approach(lines),
-        problem=found.reason if isinstance(found, Unreadable) else "",
+        claim=last_claim,
+        failure=reports[-1][1] if reports and last_claim == "failed" else None,
+        result=result if isinstance(result, PhaseResult) else None,
+        contradictions=_contradictions_in(lines) if last_claim == "done" else (),
+        approach=_approach_in(lines),
+        problem=result.reason if isinstance(result, UnreadableResult) else "",
     )
 
 
-def says_done(outcome: Outcome) -> bool:
-    """Whether a claim of success was read in what the session said, and not only in its exit code."""
+def states_success(outcome: Outcome) -> bool:
+    """Return whether the session's own words claim success, not only its exit code."""
     if outcome.claim != "done" or outcome.end == "done_claimed":
         return outcome.claim == "done"
-    said = outcome.words
-    return statement(said).claim == "done" or any(
-        not re.search(_DENIED, said[max(0, found.start() - 40) : found.start()]) for found in _DONE.finditer(said)
-    )
+    words = outcome.words
+    if read_statement(words).claim == "done":
+        return True
+    return any(not _is_denied(words, match.start()) for match in _SUCCESS_WORDS.finditer(words))
+
+
+_SUCCESS_WORDS = re.compile(
+    r"(?i)(?:\b|_)(?:done|completed?|finished|implemented|fixed|works|ready)\b|\b(?:tests?|checks?) (?:now )?pass(?:es|ed)?\b"
+)
+_ENDS_WITH_DENIAL = re.compile(r"(?i)\b(?:no|not|without|never|nothing|\w+n['\u2019]t)\W+(?:\w+\W+){0,2}$")
+_DENIAL_CHARS = 40
+
+
+def _is_denied(text: str, start: int) -> bool:
+    """Return whether the words before a place deny what follows, as in "no manual intervention"."""
+    return _ENDS_WITH_DENIAL.search(text[max(0, start - _DENIAL_CHARS) : start]) is not None
+
+
+def contradictions(text: str) -> tuple[str, ...]:
+    """Return the phrases in an agent's words that deny success."""
+    return _contradictions_in(_last_lines(text))
+
+
+def failure_report(text: str, task: str = "") -> FailureReport:
+    """Parse the output of a session that did not complete. Missing fields get smart-ralph's default texts."""
+    reports = _failure_reports(_last_lines(text), task)
+    return reports[-1][1] if reports else _as_report(task, {"error": NO_MARKER})
+
+
+def _last_lines(text: str) -> list[str]:
+    return shown(text[-LONGEST_TEXT:]).split("\n")
+
+
+# --- questions that the agent asks
 
 
 def last_question(text: str) -> str:
-    """Return the question that the agent's last paragraph asks, in its own words; empty if it asks nothing.
+    """Return the question that the agent's last paragraph asks, or an empty string.
 
-    One that is not the last sentence is asked if what follows waits for an answer, or if it is put to somebody and what
-    follows does not answer it.
+    A question that is not the last sentence counts in two cases: the rest of the paragraph waits for an answer, or the
+    question is addressed to a person and the rest does not answer it.
     """
-    spoken = [line.strip() for _, line in _spoken(_lines(text)) if not _OURS.match(line)]
+    spoken = [line.strip() for _, line in _spoken_lines(_last_lines(text)) if not _REPORT_LINE.match(line)]
     paragraph = "\n".join(spoken).strip().rpartition("\n\n")[2][-FIELD_CHARS:]
-    for found in reversed(list(_QUESTION.finditer(paragraph))):
-        rest = paragraph[found.end() :]
-        if not rest or _WAITS.search(rest) or (_PUT.search(found[0]) and not _ANSWERS.search(rest)):
-            return found[0].strip(" *_`")
+    for question in reversed(list(_QUESTION.finditer(paragraph))):
+        rest = paragraph[question.end() :]
+        is_open = _ADDRESSES_PERSON.search(question[0]) is not None and not _ANSWERS_ITSELF.search(rest)
+        if not rest or _WAITS_FOR_ANSWER.search(rest) or is_open:
+            return question[0].strip(" *_`")
     return ""
 
 
-def asks(text: str) -> str:
-    """Return the question that an agent stopped for: it needs a permission or a decision, and does not just offer more."""
-    found = last_question(text)
-    if not found or statement(text).claim != "none" or not _NEEDS.search(found):
+def blocking_question(text: str) -> str:
+    """Return the question that an agent stopped for, or an empty string.
+
+    It asks for a permission or a decision. An offer to do more is no such question.
+    """
+    question = last_question(text)
+    if not question or read_statement(text).claim != "none" or not _ASKS_FOR_DECISION.search(question):
         return ""
-    return "" if _OFFERS.search(found) and not re.search(r"(?i)\bor\b", found) else found
+    is_offer = _OFFERS_MORE.search(question) is not None and not re.search(r"(?i)\bor\b", question)
+    return "" if is_offer else question
 
 
-_OURS = re.compile(r"\s*(?:APPROACH|COST): ")
+_REPORT_LINE = re.compile(r"\s*(?:APPROACH|COST): ")
 _QUESTION = re.compile(r"(?:(?<=[.!?:] )|^)[^.!?\n]*(?:\.\w[^.!?\n]*)*\?[*_`)\"']*(?:\s+|\Z)", re.MULTILINE)
-_WAITS = re.compile(r"(?i)\b(?:answer|reply|decision|go on|waiting|wait for|until you|without (?:you|that|this|it))\b")
-_PUT = re.compile(
+_WAITS_FOR_ANSWER = re.compile(
+    r"(?i)\b(?:answer|reply|decision|go on|waiting|wait for|until you|without (?:you|that|this|it))\b"
+)
+_ADDRESSES_PERSON = re.compile(
     r"(?i)\b(?:should|shall|may|must) (?:I|we|it|the)\b|\b(?:do|would|could|can) you\b|\byou (?:want|prefer)\b"
 )
-_ANSWERS = re.compile(
+_ANSWERS_ITSELF = re.compile(
     r"(?i)\bI(?: have|'ve|\u2019ve|'ll| will| went| chose| decided| used| took| picked| left| kept| did| made)\b|\bassum|\bfor now\b"
 )
-_DONE = re.compile(
-    r"(?i)(?:\b|_)(?:done|completed?|finished|implemented|fixed|works|ready)\b|\b(?:tests?|checks?) (?:now )?pass(?:es|ed)?\b"
-)
-_NEEDS = re.compile(
+_ASKS_FOR_DECISION = re.compile(
     r"(?i)\b(?:should|shall|may|can|could|must)\b|\bdo (?:you|I) (?:want|need|prefer|approve|agree|allow)\b|\bwould you\b"
     r"|\b(?:which|what|where|who|how|whose)\b|\b(?:permission|approv|confirm|allow|proceed|okay|ok)\w*\b|\bis (?:it|that|this)\b"
 )
-_OFFERS = re.compile(
+_OFFERS_MORE = re.compile(
     r"(?i)\b(?:would you like|do you want|want|shall I|should I|may I|can I)\b(?: me)?(?: to)? (?:\w+ )?"
     r"(?:continue|proceed|go on|keep going|also|help|explain|start|do (?:that|this|anything))\b|anything else"
 )
 
 
-def contradictions(text: str) -> tuple[str, ...]:
-    """Return the phrases that deny success, in whatever an agent says of its work."""
-    return _contradictions(_lines(text))
+# --- signals that stand alone on a line
 
-
-def failure_report(text: str, task: str = "") -> Report:
-    """Parse the output of a session that did not complete; what it does not say gets smart-ralph's default texts."""
-    reports = _reports(_lines(text), task)
-    return reports[-1][1] if reports else _report(task, {"error": NO_MARKER})
-
-
-def _lines(text: str) -> list[str]:
-    return shown(text[-LONGEST_TEXT:]).split("\n")
-
-
-# --- words on a line of their own ------------------------------------------------------------------
-
-_WORDS: Mapping[str, Claim] = {
+_SIGNALS: Final[Mapping[str, Claim]] = {
     "TASK_COMPLETE": "done",
     "VERIFICATION_PASS": "done",
     "VERIFICATION_FAIL": "failed",
     "ALL_TASKS_COMPLETE": "done",
 }
-_CONTRADICTION = r"requires\s+manual|cannot\s+be\s+automated|could\s+not\s+complete|needs\s+human|manual\s+intervention"
-_DENIED = r"(?i)\b(?:no|not|without|never|nothing|\w+n['\u2019]t)\W+(?:\w+\W+){0,2}$"
-_FENCE = r"\s*(?:`{3,}|~{3,})"
+"""Literal words of smart-ralph's format."""
+_CONTRADICTION = re.compile(
+    r"(?i)\b(?:requires\s+manual|cannot\s+be\s+automated|could\s+not\s+complete|needs\s+human|manual\s+intervention)\b"
+)
+"""Literal phrases of smart-ralph's format."""
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+_SIGNAL_LINE_CHARS = 80
+"""A line with a signal holds one word and its decoration."""
 
 
-def _signals(lines: Sequence[str]) -> Iterator[tuple[int, Claim]]:
-    """Find the words that stand alone on a line, outside fences and quotations."""
-    for at, line in _spoken(lines):
-        word = line.strip(" *_`#.!:\u2705\ufe0f").replace("\\_", "_") if len(line) < 80 else ""  # noqa: PLR2004  # one word and its ornaments
-        if word in _WORDS:
-            yield at, _WORDS[word]
+def _signal_lines(lines: Sequence[str]) -> Iterator[tuple[int, Claim]]:
+    """Yield the signals that stand alone on a line, each with its line number."""
+    for number, line in _spoken_lines(lines):
+        if len(line) >= _SIGNAL_LINE_CHARS:
+            continue
+        word = line.strip(" *_`#.!:\u2705\ufe0f").replace("\\_", "_")
+        if word in _SIGNALS:
+            yield number, _SIGNALS[word]
 
 
-def _contradictions(lines: Sequence[str]) -> tuple[str, ...]:
-    """Find phrases that deny success, unless they are denied themselves ("no manual intervention")."""
-    spoken = " ".join(line for _, line in _spoken(lines))
-    found: dict[str, None] = {}
-    for match in re.finditer(rf"(?i)\b(?:{_CONTRADICTION})\b", spoken):
-        if not re.search(_DENIED, spoken[max(0, match.start() - 40) : match.start()]):
-            found[" ".join(match[0].lower().split())] = None
-    return tuple(found)
+def _contradictions_in(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the phrases that deny success, but not those that are denied themselves."""
+    spoken = " ".join(line for _, line in _spoken_lines(lines))
+    phrases: dict[str, None] = {}
+    for match in _CONTRADICTION.finditer(spoken):
+        if not _is_denied(spoken, match.start()):
+            phrases[" ".join(match[0].lower().split())] = None
+    return tuple(phrases)
 
 
-def _spoken(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the agent's own lines: no code and no quotation."""
-    fence = ""
-    for at, line in enumerate(lines):
-        mark = re.match(_FENCE, line) if "```" in line or "~~~" in line else None
-        if mark and not fence:
-            fence = mark[0].strip()
-        elif mark and line.strip().startswith(fence) and not line.strip().strip("`~"):
-            fence = ""
-        elif not fence and not line.lstrip().startswith(">"):
-            yield at, line
+def _spoken_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the agent's own lines with their numbers: no code and no quotations."""
+    open_fence = ""
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if fence and not open_fence:
+            open_fence = fence[0].strip()
+        elif fence and line.strip().startswith(open_fence) and not line.strip().strip("`~"):
+            open_fence = ""
+        elif not open_fence and not line.lstrip().startswith(">"):
+            yield number, line
 
 
-def _approach(lines: Sequence[str]) -> str:
+def _approach_in(lines: Sequence[str]) -> str:
     for label in ("APPROACH", "Attempted fix"):
-        shape = re.compile(rf"[\s*_#>-]{{0,20}}{label}\**:\**\s*(\S.*)")
+        pattern = re.compile(rf"[\s*_#>-]{{0,20}}{label}\**:\**\s*(\S.*)")
         for line in reversed(lines):
-            if label in line and (found := shape.match(line[:LONGEST_LINE])):
-                return found[1].strip().removesuffix("**").strip()[:APPROACH_CHARS]
+            if label in line and (match := pattern.match(line[:LONGEST_LINE])):
+                return match[1].strip().removesuffix("**").strip()[:APPROACH_CHARS]
     return ""
 
 
-# --- "Task X.Y: name FAILED" -----------------------------------------------------------------------
+# --- failure reports of smart-ralph: "Task X.Y: name FAILED", then fields
 
-_MARKER = r"[\s#*_\u274c\ufe0f-]{0,20}Task\s+([A-Za-z0-9][\w.-]{0,63}?)\s*:(.*)\bFAILED\b"
-_DENIED_MARKER = r"(?i)\b(?:0|no|none|not|never|nothing)\s*$"
-_FIELD = r"(?i)[-*\u2022]?\s*\**(Error|Attempted fix|Status)\**\s*:\**\s*(.*)"
-_OTHER_FIELD = r"[-*\u2022]\s+\**[A-Z][\w ]{0,30}\**:"
-_FAR = 20
-"""How many lines may stand between a marker and its fields."""
-_SHORT = 120
-"""Ids are known by their shape only where the marker stands near the start of the line."""
+_FAILED_LINE = re.compile(r"[\s#*_\u274c\ufe0f-]{0,20}Task\s+([A-Za-z0-9][\w.-]{0,63}?)\s*:(.*)\bFAILED\b")
+_DENIED_FAILURE = re.compile(r"(?i)\b(?:0|no|none|not|never|nothing)\s*$")
+_FIELD = re.compile(r"(?i)[-*\u2022]?\s*\**(Error|Attempted fix|Status)\**\s*:\**\s*(.*)")
+_OTHER_FIELD = re.compile(r"[-*\u2022]\s+\**[A-Z][\w ]{0,30}\**:")
+_MAX_LINES_TO_FIELD = 20
+"""The largest distance between a FAILED line and its fields, in lines."""
+_DENIED_FAILURE_CHARS = 120
 
 
-def _reports(lines: Sequence[str], task: str) -> list[tuple[range, Report]]:
-    """Read every failure of a task, or of all, in order, each with the lines that it covers."""
-    found: list[tuple[range, Report]] = []
-    starts = [at for at, line in enumerate(lines) if "FAILED" in line and _marker(line)]
-    for at, following in pairwise([*starts, len(lines)]):
-        name = _marker(lines[at])
+def _failure_reports(lines: Sequence[str], task: str) -> list[tuple[range, FailureReport]]:
+    """Return the failure reports of one task, or of all, each with the lines that it covers."""
+    reports: list[tuple[range, FailureReport]] = []
+    starts = [number for number, line in enumerate(lines) if "FAILED" in line and _failed_task(line)]
+    for start, next_start in pairwise([*starts, len(lines)]):
+        name = _failed_task(lines[start])
         if not task or name == task:
-            fields, end = _read_fields(lines, at + 1, following)
-            found.append((range(at, end), _report(name, fields)))
-    return found
+            fields, end = _report_fields(lines, start + 1, next_start)
+            reports.append((range(start, end), _as_report(name, fields)))
+    return reports
 
 
-def _marker(line: str) -> str:
-    """Return the id of the task that the line declares failed, or ""."""
-    found = re.match(_MARKER, line[:LONGEST_LINE])
-    if not found or re.search(_DENIED_MARKER, found[2][-_SHORT:]):
+def _failed_task(line: str) -> str:
+    """Return the id of the task that the line declares failed, or an empty string."""
+    match = _FAILED_LINE.match(line[:LONGEST_LINE])
+    if not match or _DENIED_FAILURE.search(match[2][-_DENIED_FAILURE_CHARS:]):
         return ""
-    return found[1] if found[1] == "VF" or any(map(str.isdigit, found[1])) else ""
+    return match[1] if match[1] == "VF" or any(map(str.isdigit, match[1])) else ""
 
 
-def _read_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:
-    """Read the fields below a marker, each of which may go on over several lines; return where they end."""
+def _report_fields(lines: Sequence[str], start: int, stop: int) -> tuple[dict[str, str], int]:
+    """Return the fields below a FAILED line, and the line on which they end. A field may have several lines."""
     fields: dict[str, list[str]] = {}
-    name, indent, at = "", 0, start
-    while at < stop:
-        line = lines[at][:LONGEST_LINE]
-        bare = line.strip()
-        margin = len(line) - len(line.lstrip())
-        if found := re.match(_FIELD, bare):
-            name, indent = found[1].lower(), margin
-            fields[name] = [found[2]]
-        elif re.match(_FENCE, bare) or (not bare and not _field_follows(lines, at + 1, stop, prose=not fields)):
+    name, field_indent, number = "", 0, start
+    while number < stop:
+        line = lines[number][:LONGEST_LINE]
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if field := _FIELD.match(text):
+            name, field_indent = field[1].lower(), indent
+            fields[name] = [field[2]]
+        elif _FENCE.match(text) or _ends_at_blank(lines, number, stop, skip_text=not fields):
             break
-        elif re.match(_OTHER_FIELD, bare) and margin <= indent:
+        elif _OTHER_FIELD.match(text) and indent <= field_indent:
             name = ""
-        elif name and bare and bare not in _WORDS:
-            fields[name].append(bare)
-        at += 1
-    return {name: "\n".join(value).strip()[:FIELD_CHARS] for name, value in fields.items()}, at
+        elif name and text and text not in _SIGNALS:
+            fields[name].append(text)
+        number += 1
+    return {name: "\n".join(value).strip()[:FIELD_CHARS] for name, value in fields.items()}, number
 
 
-def _field_follows(lines: Sequence[str], at: int, stop: int, *, prose: bool) -> bool:
-    """Look for a field behind blank lines; behind prose, too, as long as there was no field yet."""
-    for line in lines[at : min(stop, at + _FAR)]:
-        bare = line[:LONGEST_LINE].strip()
-        if re.match(_FIELD, bare):
+def _ends_at_blank(lines: Sequence[str], number: int, stop: int, *, skip_text: bool) -> bool:
+    """Return whether the fields end here: the line is blank and no other field follows it."""
+    is_blank = not lines[number][:LONGEST_LINE].strip()
+    return is_blank and not _field_follows(lines, number + 1, stop, skip_text=skip_text)
+
+
+def _field_follows(lines: Sequence[str], start: int, stop: int, *, skip_text: bool) -> bool:
+    """Return whether a field follows after blank lines. With `skip_text` other text may stand before it."""
+    for line in lines[start : min(stop, start + _MAX_LINES_TO_FIELD)]:
+        text = line[:LONGEST_LINE].strip()
+        if _FIELD.match(text):
             return True
-        if bare and (not prose or bare in _WORDS or re.match(_FENCE, bare)):
+        if text and (not skip_text or text in _SIGNALS or _FENCE.match(text)):
             return False
     return False
 
 
-def _report(task: str, fields: Mapping[str, str]) -> Report:
-    return Report(
+def _as_report(task: str, fields: Mapping[str, str]) -> FailureReport:
+    return FailureReport(
         task_id=task,
         error=fields.get("error") or NO_ERROR,
         attempted_fix=fields.get("attempted fix") or NO_FIX,
@@ -316,130 +319,25 @@ def _report(task: str, fields: Mapping[str, str]) -> Report:
     )
 
 
-# --- the result JSON of a phase, as autobuild's sub-agents print it, from text that anybody may have written
+# --- files that the agent claims to have written
 
-TOLD_CHARS = 4_000
-_KEY = re.compile(r'"phase_id"\s*:')
-_STATE_FILE = "phase_name"
-"""What a state file of ours has and a result has not: an agent that prints one reports nothing."""
-_MOST_PLACES = 3
-_MOST_BRACES = 10
-
-
-def read_result(text: str) -> Result | Unreadable | None:
-    """Find the result: in a ```json fence, else any object that holds "phase_id"; None where there is none."""
-    return find_result(text[-LONGEST_TEXT:].split("\n"))[0]
-
-
-def find_result(lines: Sequence[str]) -> tuple[Result | Unreadable | None, int]:
-    """Return the result and the line on which it ends."""
-    fenced = [(at, body) for at, body in _json_fences(lines) if _KEY.search(body)]
-    if fenced:
-        at, body = fenced[-1]
-        return _checked(load_object(body)), at
-    text = "\n".join(lines)
-    first: Unreadable | None = None
-    for key in reversed(deque(_KEY.finditer(text), maxlen=_MOST_PLACES)):
-        found = _around(text, key.start())
-        if isinstance(found, dict):
-            return _checked(found), text.count("\n", 0, key.start())
-        first = first or found
-    return first, len(lines)
-
-
-def _json_fences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    body: list[str] | None = None
-    at = 0
-    for at, line in enumerate(lines):
-        bare = line.strip()
-        if body is None and bare.lower() == "```json":
-            body = []
-        elif body is not None and bare == "```":
-            yield at, "\n".join(body)
-            body = None
-        elif body is not None:
-            body.append(line)
-    if body is not None:
-        yield at, "\n".join(body)
-
-
-def _around(text: str, at: int) -> dict[str, Any] | Unreadable | None:
-    """Load the object around a place: try the braces before it, the nearest first; None where there is no brace."""
-    found: Unreadable | None = None
-    brace = at
-    for attempt in range(_MOST_BRACES):
-        brace = text.rfind("{", 0, brace)
-        if brace < 0:
-            break
-        loaded = load_object(text[brace:], partly=True)
-        if isinstance(loaded, dict) and "phase_id" in loaded:
-            return loaded
-        if attempt == 0 and isinstance(loaded, Unreadable):
-            found = loaded
-    return found
-
-
-def load_object(text: str, *, partly: bool = False) -> dict[str, Any] | Unreadable:
-    """Load JSON that anybody may have written; never raises."""
-    try:
-        value = json.JSONDecoder().raw_decode(text)[0] if partly else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return Unreadable(f"not JSON: {error}"[:TOLD_CHARS])
-    return value if isinstance(value, dict) else Unreadable("the JSON is no object")
-
-
-_SHAPE: tuple[tuple[str, tuple[type, ...]], ...] = (
-    ("phase_id", (str, int)),
-    ("status", (str,)),
-    ("tasks", (dict,)),
-    ("quality_gates", (dict,)),
-    ("commit_message", (str, type(None))),
-    ("files", (dict,)),
-    ("plan_updated", (bool,)),
+_PATH = re.compile(r"(?<![\w./@:-])(?:\./)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/(])")
+_NO_PATH = re.compile(r"v?\d+(?:\.\w+)*|(?:e\.g|i\.e|etc)\b.*|.*\.(?:com|org|net|io)")
+_CLAIMS_CHANGE = re.compile(
+    r"\b(?:created|creates|added|adds|wrote|written|updated|modified|changed|edited|implemented|fixed|new file)\b",
+    re.IGNORECASE,
 )
 
 
-def _checked(value: dict[str, Any] | Unreadable) -> Result | Unreadable | None:
-    """Check the fields that a result must have; None for an object that is no result."""
-    if isinstance(value, Unreadable):
-        return value
-    if _STATE_FILE in value:
-        return None
-    for name, sorts in _SHAPE:
-        if not isinstance(value.get(name, ...), sorts):
-            return Unreadable(f'"{name}" of the result is missing, or of another type')
-    status, tasks, files = (value[name] for name in ("status", "tasks", "files"))
-    if status not in ("complete", "failed"):
-        return Unreadable(f'"status" of the result is {status[:40]!r}, not "complete" or "failed"')
-    counts = [tasks.get(name) for name in ("total", "completed")]
-    if not all(isinstance(count, int) for count in counts):
-        return Unreadable('"tasks" of the result needs the numbers "total" and "completed"')
-    lists = [files.get(name) or [] for name in ("created", "modified", "deleted")]
-    if not all(isinstance(paths, list) and all(isinstance(path, str) for path in paths) for paths in lists):
-        return Unreadable('"files" of the result holds no lists of paths')
-    error = value.get("error")
-    told = error if isinstance(error, dict) else {"message": error} if isinstance(error, str) else {}
-    return Result(
-        phase_id=str(value["phase_id"]),
-        status=status,
-        tasks_total=counts[0],
-        tasks_completed=counts[1],
-        created=tuple(lists[0]),
-        modified=tuple(lists[1]),
-        error_type=str(told.get("type") or ""),
-        error_message=str(told.get("message") or "")[:TOLD_CHARS],
-    )
-
-
-def claimed_files(said: str) -> tuple[str, ...]:
-    """Give the paths that a text claims to have made or changed, in the order of the text."""
-    lines = (line for line in said.splitlines() if _CLAIMS.search(line))
+def claimed_files(text: str) -> tuple[str, ...]:
+    """Return the paths that a text claims to have made or changed, in the order of the text."""
+    lines = (line for line in text.splitlines() if _CLAIMS_CHANGE.search(line))
     paths = (match.group().removeprefix("./") for line in lines for match in _PATH.finditer(line))
     return tuple(dict.fromkeys(path for path in paths if not _NO_PATH.fullmatch(path)))
 
 
-def missing_files(said: str, present: Collection[str], gone: Collection[str] = ()) -> tuple[str, ...]:
-    """Give the claimed files that the tree does not hold; `gone` are those that the change deleted."""
-    there = {*present, *gone}
-    names = {path.rpartition("/")[2] for path in there}
-    return tuple(path for path in claimed_files(said) if path not in there and path.rpartition("/")[2] not in names)
+def claimed_files_missing(text: str, present: Collection[str], deleted: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the claimed files that the tree does not hold and the change did not delete."""
+    existing = {*present, *deleted}
+    names = {path.rpartition("/")[2] for path in existing}
+    return tuple(path for path in claimed_files(text) if path not in existing and path.rpartition("/")[2] not in names)

@@ -1,153 +1,261 @@
-"""Say what an error of a provider or an agent means, by the catalogue's table. Only errors come here, never prose."""
+"""Classify the errors that providers and agents report.
+
+Only error fields and error lines are judged here, never what an agent says or shows.
+"""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache, partial
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
 
+from unstuck.agents.agent_events import LONGEST_LINE, JsonEvent, event_of
+from unstuck.agents.reset_times import reset_in_headers, reset_in_text
 from unstuck.model.outcome import End, Fault
-from unstuck.shipped import shipped_toml
 
-LONGEST = 4_000
-"""Characters of an error that are judged; a provider's own words stand at its beginning."""
+JUDGED_CHARS = 4_000
+"""Only the beginning of an error is judged: the provider's own words stand there."""
 MESSAGE_CHARS = 500
-DECISIVE = (401, 403, 429)
-"""Statuses that say it all; only that an account must be paid is known from the words."""
-SERVER, CLIENT = 500, 400
-NEVER = r"(?!)"
+MAX_ERROR_LINES = 400
+"""Only the last lines beside the event stream are searched for errors."""
 
-Zone = Callable[[str], tzinfo | None]
-
-UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-LENGTH = r"(\d+(?:\.\d+)?) ?(ms|milli|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![A-Za-z])"
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-PLACES: Mapping[str, str] = {
-    "PT": "America/Los_Angeles", "PST": "America/Los_Angeles", "PDT": "America/Los_Angeles",
-    "ET": "America/New_York", "EST": "America/New_York", "EDT": "America/New_York",
-    "CT": "America/Chicago", "CST": "America/Chicago", "CDT": "America/Chicago",
-    "MT": "America/Denver", "MST": "America/Denver", "MDT": "America/Denver",
-    "CET": "Europe/Berlin", "CEST": "Europe/Berlin", "BST": "Europe/London", "JST": "Asia/Tokyo",
-}  # fmt: skip
-"""Zones by the letters that people write; which half of the year it is, the date says."""
-NOON, WEEK = 12, 7
-LATEST = timedelta(days=400)
+STATUS_ENDS: Final[Mapping[int, End]] = {
+    401: "auth_failed",
+    402: "billing",
+    403: "auth_failed",
+    408: "network",
+    413: "context_exhausted",
+    429: "rate_limited",
+}
+"""The meaning of an HTTP status. Any 5xx is `overloaded`, any other 4xx is `bad_request`."""
+DECISIVE_STATUSES: Final = (401, 403, 429)
+"""These mean the same whatever the words are. Only an unpaid account is known from the words."""
+LOGIN_STATUS = 401
+CLIENT_ERROR, SERVER_ERROR = 400, 500
 
 
-class _Table(NamedTuple):
-    """What an error means: by its status, by its words (unless others stand there), and what says when it is over."""
+@dataclass(frozen=True, slots=True)
+class ErrorRule:
+    """The words of an error and the end of the session that they mean."""
 
-    statuses: Mapping[str, End]
-    rules: Sequence[tuple[End, re.Pattern[str], re.Pattern[str]]]
-    resets: Sequence[re.Pattern[str]]
-    stated: re.Pattern[str]
-    broken: re.Pattern[str]
+    end: End
+    pattern: str
+    unless: str = r"(?!)"
+    """Words that cancel a match. The default never matches."""
+
+    def matches(self, text: str) -> bool:
+        return _compiled(self.pattern).search(text) is not None and _compiled(self.unless).search(text) is None
 
 
-def fault(
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is needed: all of them together take too long at import."""
+    return re.compile(pattern, re.MULTILINE)
+
+
+ERROR_RULES: Final = (
+    ErrorRule(
+        end="refused",
+        pattern=(
+            r"(?i)content[_ ]?(?:policy|filter)\w*[_ ]?violation|\bcontent_filter\b|ContentPolicyViolation"
+            r"|blocked by (?:our |the )?(?:content|safety)|\b(?:PROHIBITED_CONTENT|SAFETY)\b"
+            r"|(?:unable to respond|flagged|violat\w+)\b.{0,60}\b(?:usage polic|acceptable use|safety)"
+            r"|\bsafeguards (?:flagged|stopped)\b|^refusal$|cyber_policy"
+        ),
+    ),
+    ErrorRule(
+        end="context_exhausted",
+        pattern=(
+            "(?i)prompt (?:is )?(?:too long|as too long)"
+            r"|context[_ ]?(?:length|window|size|limit)\w*.{0,40}(?:exceed|overflow|reached|full|too)"
+            r"|(?:exceed\w*|overflow\w*|beyond|ran out of room in|larger than|over) (?:the "
+            "|your )?(?:model'?s? )?(?:maximum )?context|maximum context length|context_length_exceeded"
+            r"|context_window_exceeded|ContextWindow\w*Error|Context\w*Overflow\w*|too many (?:input )?tokens"
+            "|input (?:is )?too long|input token count.{0,40}exceed|reduce the length of the messages"
+            "|max_output_tokens|output token maximum|request (?:too large|exceeds the maximum size)"
+            "|token limit (?:exceeded|reached)|Unable to continue: Context limit"
+        ),
+        unless=r"(?i)per[- ](?:minute|hour|day)|rate[ _-]?limit|\bTPM\b",
+    ),
+    ErrorRule(
+        end="billing",
+        pattern=(
+            "(?i)billing_(?:error|hard_limit_reached|not_active)|credit balance"
+            "|insufficient[_ ](?:credits?|balance|funds|quota)|insufficient_quota|out of credits?"
+            "|credits? (?:have )?(?:exhausted|run out)|creditsExhausted|payment required"
+            r"|check your plan and billing|billing details|quota exceeded\. check|requires more credits"
+            "|subscription (?:has )?(?:expired|required|inactive)|account (?:is not active|deactivated|suspended)"
+        ),
+    ),
+    ErrorRule(
+        end="auth_failed",
+        pattern=(
+            "(?i)authentication[_ ](?:error|failed|required)|AuthenticationError|PermissionDeniedError"
+            r"|Auth\w*Required|invalid[_ ](?:x-)?api[_ -]?key|incorrect api key"
+            "|api[_ ]key (?:not valid|is invalid|expired|is missing|not found|required)|API_KEY_INVALID"
+            r"|\b(?:UNAUTHENTICATED|PERMISSION_DENIED)\b|permission_error|unauthori[sz]ed|\bforbidden\b"
+            "|token (?:has )?(?:expired|been revoked)|invalid_grant"
+            "|(?:not|no longer|aren't) (?:logged|signed) in|logged out"
+            r"|please (?:run|use) \W?/?\S*\s?(?:auth )?log ?in|please (?:log|sign) ?in|log ?in required"
+            r"|run \W?\S+ (?:auth )?login|set an auth method"
+            "|no auth(?:entication)? (?:method|type|information|credentials)|waiting for auth"
+            r"|(?:set|missing|provide|specify|export|no|need|find)\b.{0,40}\b[A-Z]{3,12}_API_KEY\b"
+            "|no (?:api key|credentials|provider configured|model provider)|enter your api key|do you trust"
+            "|trust (?:the files in )?this (?:folder|workspace|directory)"
+            r"|\btrusted (?:folder|workspace|directory)|goose configure"
+        ),
+    ),
+    ErrorRule(
+        end="rate_limited",
+        pattern=(
+            r"(?i)rate[_ -]?limit|RateLimit\w*|\bRESOURCE_EXHAUSTED\b|too many requests"
+            "|(?:usage|session|hour|daily|weekly|monthly|message|plan|request|opus|sonnet|premium requests?"
+            r"|5-hour)[ -]limit\b|(?:hit|reached|exceeded) your (?:\w+ ){0,2}(?:limit|quota)|usage_limit_reached"
+            r"|\bquota\b|ThrottlingException|throttl|(?:tokens|requests) per (?:min|hour|day)"
+            "|limit (?:will )?resets?"
+        ),
+    ),
+    ErrorRule(
+        end="max_turns",
+        pattern=(
+            r"(?i)(?:max(?:imum)?|limit)\b(?: number)?(?: of)?[ _-]?(?:session )?(?:turns?|iterations?|steps"
+            "|actions|tool[ _]calls|rounds|wall[ _]time)|(?:turn|step|iteration|mistake) limit|LimitsExceeded"
+            "|loop detected|LoopDetected|max_?iterations|mistake_limit"
+        ),
+    ),
+    ErrorRule(
+        end="budget",
+        pattern="(?i)max[_ ]?budget|budget[_ ](?:exhausted|exceeded|limit)|cost limit|spending limit",
+    ),
+    ErrorRule(
+        end="overloaded",
+        pattern=(
+            "(?i)overloaded|server[_ ]error|internal server error|InternalServerError|ServiceUnavailable"
+            r"|service (?:is )?(?:temporarily )?unavailable|\bUNAVAILABLE\b|(?:over|at) capacity|high demand"
+            "|bad gateway|gateway time-?out|^api_error$|server_is_busy|server is busy"
+        ),
+    ),
+    ErrorRule(
+        end="network",
+        pattern=(
+            "(?i)connection[_ ](?:failed|error|refused|reset|closed|aborted|timed out|terminated)"
+            "|ConnectionError|ConnectError|Connect(?:ion)?Timeout"
+            r"|(?-i:\b(?:ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH"
+            r"|EPIPE)\b)|fetch failed|socket hang up|network (?:error|is unreachable|request failed)"
+            "|waiting for network|unable to connect|(?:could not|cannot|can't|failed to) (?:connect|resolve)"
+            "|name resolution|getaddrinfo|error sending request|stream (?:disconnected|closed|ended|error)"
+            r"|^reconnecting|(?:request|response|connection|model|API)\w* timed? ?out|Timeout(?:Error)?\b"
+            "|^(?:TypeError: )?terminated$"
+        ),
+    ),
+    ErrorRule(
+        end="permission_denied",
+        pattern=(
+            "(?i)cannot be used with root/sudo|denied by (?:policy|user|permission)|requires? approval"
+            "|permission (?:to use|denied and could not)|(?:approval|permission)s? (?:required|not granted)"
+        ),
+    ),
+    ErrorRule(
+        end="bad_request",
+        pattern=(
+            r"(?i)invalid[_ ]request|BadRequest\w*|bad request|INVALID_ARGUMENT|UnprocessableEntity"
+            r"|model_not_found|\b(?:Model)?NotFoundError|not_found_error"
+            r"|(?:model|deployment)\b.{0,80}\b(?:not (?:found|exist|supported|available)|does not exist)"
+            r"|unknown model|UnsupportedParams|no conversation found|no rollout found|session (?:\S+ )?not found"
+            "|unknown (?:option|argument|command)|unexpected argument|invalid (?:value|option|argument)"
+        ),
+    ),
+)
+"""The first rule that matches wins."""
+
+STATED_STATUS = re.compile(
+    r"(?i)^\W{0,3}(?:API Error:? ?\(?|Error:? )?([45]\d\d)\b"
+    r"|\b(?:status(?:[ _]?code)?|HTTP(?:/[\d.]+)?|code|rejected|API Error|http"
+    r"""|Last error)[\s"'=:(_]{1,4}([45]\d\d)\b"""
+)
+"""The HTTP status in the text of an error."""
+PROGRAM_ERROR = re.compile(
+    r"\A\W{0,3}(?:Uncaught )?(?:Error: )?(?:(?:[\w.]+\.)?(?:ImportError|ModuleNotFoundError|AttributeError"
+    "|NameError|UnboundLocalError|SyntaxError|IndentationError|TabError|ReferenceError|FileNotFoundError"
+    r"|NotADirectoryError|IsADirectoryError)\b|Cannot find (?:module|package)\b)"
+)
+"""The beginning of an error of the agent's own program.
+
+It names modules and files, which may be called like anything: `cannot import name 'RateLimitError'`.
+"""
+_ERROR_LINE = r"(?:\w+: )?(?:fatal |api )?error\b[^:\n]{0,60}: ?(?P<error>.*)"
+_TYPED_ERROR_LINE = (
+    r"(?P<typed>(?:[\w.]+\.)?\w*(?:Error|Exception|Exceeded)\b[:( ].*)"
+    r"|.*\bas it raised (?P<raised>\w+(?:Error|Exception): .*)|Attempt \d+ failed(?P<attempt>.*)"
+    r"|Retrying (?:in|after) .*?: (?P<retry>.*)|\[(?P<api>API Error: .*)"
+    r"|(?P<words>.*(?:log ?in\b|logged in|signed in|sign in\b|api key|auth method|authenticat|do you trust"
+    "|trusted (?:directory|folder|workspace)|cannot be used with root|no rollout found|no conversation found"
+    "|usage limit|credit balance).*)"
+)
+
+
+@cache
+def error_line() -> re.Pattern[str]:
+    """Return the pattern of a line with an error of the agent itself. Other characters may stand in front of it."""
+    return re.compile(rf"(?:\W{{1,3}}\s?)?(?:{_ERROR_LINE}|{_TYPED_ERROR_LINE})", re.IGNORECASE)
+
+
+def fault_from_error(
     message: str, *, status: object = None, name: str = "", headers: object = None, at: float | None = None
 ) -> Fault | None:
-    """Judge one error by its HTTP status, its type's name and its words; None if it tells nothing."""
-    text = _unpacked(message)[:LONGEST]
-    if _table().broken.search(text):
+    """Judge an error by its HTTP status, its type's name and its words. Return None if it matches nothing."""
+    text = _unpacked(message)[:JUDGED_CHARS]
+    if PROGRAM_ERROR.search(text):
         return None
-    stated = _table().stated.search(text)
-    code = int(stated[1] or stated[2]) if stated else None
-    code = status if isinstance(status, int) and not isinstance(status, bool) else code
-    resets = _stated(f"{text}\n{_unpacked(name)}"[: 2 * LONGEST], at) or _from_headers(headers, at)
-    end = _by_status(code, f"{name}\n{text}", resets) or _by_words(f"{name}\n{text}")
-    if end is None and code is not None and CLIENT <= code < SERVER:
+    code = status if isinstance(status, int) and not isinstance(status, bool) else _stated_status(text)
+    named_text = f"{text}\n{_unpacked(name)}"[: 2 * JUDGED_CHARS]
+    resets_at = reset_in_text(named_text, at) or reset_in_headers(headers, at)
+    words = f"{name}\n{text}"
+    end = _end_by_status(code, words, resets_at) or _end_by_words(words)
+    if end is None and code is not None and CLIENT_ERROR <= code < SERVER_ERROR:
         end = "bad_request"
-    if end == "billing" and resets is not None:
-        end = "rate_limited"  # what must be paid does not come back by itself
+    if end == "billing" and resets_at is not None:
+        end = "rate_limited"  # an unpaid account has no time at which it works again
     if end is None:
         return None
-    return Fault(end=end, message=" ".join(message.split())[:MESSAGE_CHARS], resets_at=resets)
+    return Fault(end=end, message=" ".join(message.split())[:MESSAGE_CHARS], resets_at=resets_at)
 
 
-def _by_status(code: int | None, text: str, resets: float | None) -> End | None:
+def _stated_status(text: str) -> int | None:
+    match = STATED_STATUS.search(text)
+    return int(match[1] or match[2]) if match else None
+
+
+def _end_by_status(code: int | None, words: str, resets_at: float | None) -> End | None:
     if code is None:
         return None
-    if code >= SERVER:
+    if code >= SERVER_ERROR:
         return "overloaded"
-    by_words = _by_words(text)
-    if code in DECISIVE:
-        unpaid = code != DECISIVE[0] and by_words == "billing" and resets is None
-        return "billing" if unpaid else _table().statuses[str(code)]
-    if by_words in ("context_exhausted", "billing", "auth_failed", "refused"):
-        return by_words
-    return _table().statuses.get(str(code))
+    end = _end_by_words(words)
+    if code in DECISIVE_STATUSES:
+        is_unpaid = code != LOGIN_STATUS and end == "billing" and resets_at is None
+        return "billing" if is_unpaid else STATUS_ENDS[code]
+    if end in ("context_exhausted", "billing", "auth_failed", "refused"):
+        return end
+    return STATUS_ENDS.get(code)
 
 
-def _by_words(text: str) -> End | None:
-    return next((end for end, shape, unless in _table().rules if shape.search(text) and not unless.search(text)), None)
+def _end_by_words(text: str) -> End | None:
+    return next((rule.end for rule in ERROR_RULES if rule.matches(text)), None)
 
 
-def without_own(lines: Sequence[str]) -> Sequence[str]:
-    """Leave out the last error of the agent's own program, with the code that its traceback shows."""
-    broken = next((at for at in reversed(range(len(lines))) if _table().broken.search(lines[at])), None)
-    if broken is None:
-        return lines
-    began = broken
-    while began and lines[began - 1][:1].isspace():
-        began -= 1
-    return (*lines[:began], *lines[broken + 1 :])
-
-
-def later(old: Fault | None, new: Fault) -> Fault:
-    """Let the newer fault count, with the older one's time where only that was told."""
+def newer_fault(old: Fault | None, new: Fault) -> Fault:
+    """Return the newer fault. If only the older one of the same kind has a reset time, keep that time."""
     if old is not None and old.end == new.end and new.resets_at is None:
         return replace(new, resets_at=old.resets_at)
     return new
 
 
-# --- when it is over ---------------------------------------------------------------------------------
-
-
-def _stated(text: str, at: float | None) -> float | None:
-    now = _local(at)
-    for pattern in _table().resets:
-        for found in pattern.finditer(text):
-            if (moment := reset_time(found["when"], now, zone)) is not None:
-                return moment.timestamp()
-    return None
-
-
-def _from_headers(headers: object, at: float | None) -> float | None:
-    if not isinstance(headers, dict):
-        return None
-    known = {str(name).lower(): str(value) for name, value in headers.items()}
-    for name in shipped_toml("ends")["waits"]:
-        if name in known:
-            words = f"{known[name]}ms" if name.endswith("-ms") else known[name]
-            if (moment := reset_time(words, _local(at), zone)) is not None:
-                return moment.timestamp()
-    return None
-
-
-def _local(at: float | None) -> datetime:
-    """Return the time of the error in the zone of this machine: a time without a zone is local."""
-    now = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
-    return now.astimezone()
-
-
-def zone(name: str) -> tzinfo | None:
-    from zoneinfo import ZoneInfo  # noqa: PLC0415  # only where a provider names one
-
-    try:
-        return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-# --- below -------------------------------------------------------------------------------------------
-
-
 def _unpacked(message: str) -> str:
-    """Return the error's words; an error that is JSON itself is told by its strings and numbers."""
+    """Return the words of an error. Of an error in JSON these are its strings and numbers."""
     start = message.find("{")
     if start < 0:
         return message
@@ -155,155 +263,83 @@ def _unpacked(message: str) -> str:
         value, end = json.JSONDecoder().raw_decode(message, start)
     except (ValueError, RecursionError):
         return message
-    told = " ".join(f"{name}: {part}" for name, part in _leaves(value))
-    return f"{message[:start]}{told}{message[end:]}"
+    words = " ".join(f"{name}: {leaf}" for name, leaf in _leaves(value))
+    return f"{message[:start]}{words}{message[end:]}"
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _leaves(part, str(key))
+        for key, member in value.items():
+            yield from _leaves(member, str(key))
     elif isinstance(value, list):
-        for part in value:
-            yield from _leaves(part, name)
+        for item in value:
+            yield from _leaves(item, name)
     elif value is not None:
         yield name, value
 
 
-@cache
-def _table() -> _Table:
-    told = shipped_toml("ends")
-    rules = [
-        (row["end"], re.compile(row["pattern"], re.MULTILINE), re.compile(row.get("unless", NEVER)))
-        for row in told["rule"]
-    ]
-    resets = [re.compile(row["pattern"]) for row in told["reset"]]
-    shapes = (re.compile(told[name]) for name in ("stated", "broken"))
-    return _Table(told["status"], rules, resets, *shapes)
+# --- errors in the output of an agent
 
 
-# --- a moment from words; the time of reading and the zones come in ----------------------------------
-
-
-def reset_time(words: str, now: datetime, zone: Zone) -> datetime | None:
-    """Return the moment in UTC, or None if the words name none."""
-    text = re.sub(r"(?i)^(?:about|approximately|around|at|on|in|after|until)\s+", "", words.strip())
-    text = text.strip().strip(".,;")[:100]
-    for read in (_epoch, _iso, _http_date, _length, _clock):
-        try:
-            found = read(text, now, zone)
-        except (ValueError, OverflowError):
-            continue
-        if found is not None and now - timedelta(days=1) <= found <= now + LATEST:
-            return found.astimezone(UTC)
-    return None
-
-
-def _epoch(text: str, _now: datetime, _zone: Zone) -> datetime | None:
-    return datetime.fromtimestamp(int(text[:10]), UTC) if re.fullmatch(r"\d{10}(?:\d{3})?", text) else None
-
-
-def _iso(text: str, now: datetime, zone: Zone) -> datetime | None:
-    found = re.match(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?", text)
-    if not found:
-        return None
-    moment = datetime.fromisoformat(f"{found[1]}T{found[2]}{found[3] or ''}")
-    return moment if moment.tzinfo else moment.replace(tzinfo=_place(text[found.end() :], zone) or now.tzinfo)
-
-
-def _http_date(text: str, _now: datetime, _zone: Zone) -> datetime | None:
-    found = re.match(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT", text)
-    if not found:
-        return None
-    day, month, year, hour, minute, second = found.groups()
-    return datetime(int(year), _month(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
-
-
-def _length(text: str, now: datetime, _zone: Zone) -> datetime | None:
-    """Read "90", "34.07s", "7h27m1s", "2 days 3 hours and 5 minutes"."""
-    if re.fullmatch(r"\d{1,7}(?:\.\d+)?", text):
-        return now + timedelta(seconds=float(text))
-    lower = text.lower()
-    if re.match(r"an? (?:few )?(?:second|minute|hour|day|week)", lower):
-        lower = re.sub(r"^an? (?:few )?", "1 ", lower)
-    if not re.match(r"\d", lower) or re.match(r"\d+(?::\d+)? ?[ap]m\b", lower):
-        return None
-    parts = re.match(rf"(?:{LENGTH}(?:,? and |,? |))+", re.sub(r"(?<=[a-z])(?=\d)", " ", lower))
-    found = re.findall(LENGTH, parts[0]) if parts else []
-    seconds = sum(float(count) * UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]] for count, unit in found)
-    return now + timedelta(seconds=seconds) if found else None
-
-
-def _clock(text: str, now: datetime, zone: Zone) -> datetime | None:
-    """Read "3pm", "18:00", "Dec 20 at 3pm (America/New_York)", "Monday 9am PT": the next such moment."""
-    bare, day = _day(text)
-    time = re.search(
-        r"(?i)(?:^|[\s,(])(\d{1,2})(?::(\d\d))?(?::\d\d)? ?([ap])\.?m\b\.?|(?:^|[\s,(])(\d{1,2}):(\d\d)", bare
+def fault_in_event(event: JsonEvent, at: float | None = None) -> Fault | None:
+    """Judge an error event. The error is a text, an object, or an object in an object."""
+    inner = event.get("error", event)
+    if not isinstance(inner, dict):
+        return fault_from_error(str(inner), status=event.get("status_code"), at=at)
+    nested = inner.get("data")
+    details: JsonEvent = nested if isinstance(nested, dict) else inner
+    message = details.get("message") or inner.get("message") or json.dumps(inner, ensure_ascii=False)
+    body = details.get("responseBody") or ""
+    codes = (details.get(key) for key in ("statusCode", "status_code", "status", "code"))
+    status = next((code for code in codes if isinstance(code, int)), None)
+    names = (inner.get(key) for key in ("name", "type", "code", "errorType"))
+    name = " ".join(name for name in names if isinstance(name, str))
+    return fault_from_error(
+        str(message), status=status, name=f"{name}\n{body}", headers=details.get("responseHeaders"), at=at
     )
-    word = re.search(r"(?i)\b(midnight|noon)\b", bare)
-    if not time and not word and day is None:
+
+
+def last_error_in(lines: Iterable[str], pattern: re.Pattern[str], at: float | None = None) -> Fault | None:
+    """Return the last error that the lines report. `pattern` matches a line with an error."""
+    last: Fault | None = None
+    kept = list(deque(lines, maxlen=MAX_ERROR_LINES))
+    for line, next_line in pairwise([*kept, ""]):
+        fault = _fault_in_line(line, next_line, pattern, at)
+        last = newer_fault(last, fault) if fault is not None else last
+    return last
+
+
+def _fault_in_line(line: str, next_line: str, pattern: re.Pattern[str], at: float | None) -> Fault | None:
+    event = event_of(line)
+    if event is not None:
+        is_error = event.get("status") == "error" or event.get("type") == "error" or "error" in event
+        return fault_in_event(event, at) if is_error else None
+    match = pattern.match(line[:LONGEST_LINE].lstrip())
+    if match is None:
         return None
-    here = now.astimezone(_place(text, zone) or now.tzinfo)
-    hour, minute = _hour(time), int(time[2] or time[5] or 0) if time else 0
-    hour = NOON if word and word[1].lower() == "noon" else hour
-    moment = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if day is not None:
-        return day(moment, here)
-    running = time is not None and bool(time[2] or time[5]) and moment < here < moment + timedelta(minutes=1)
-    return moment if moment > here or running else moment + timedelta(days=1)
-
-
-DATE = (
-    re.compile(
-        r"(?i)\b(?P<month>[a-z]{3})[a-z]*\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?\b(?!:|\s?[ap]\.?m)(?:,? (?P<year>20\d\d))?"
-    ),
-    re.compile(r"(?i)\b(?P<day>\d{1,2})(?:st|nd|rd|th)? (?P<month>[a-z]{3})[a-z]*\b(?:,? (?P<year>20\d\d))?"),
-)
-WEEKDAY = re.compile(r"(?i)\b(mon|tue|wed|thu|fri|sat|sun)(?:day|s|sday|nesday|rs|rsday|urday)?\b")
-
-
-def _day(text: str) -> tuple[str, Callable[[datetime, datetime], datetime] | None]:
-    """Find the day that is named; return the text without it, and how to move a moment there."""
-    for pattern in DATE:
-        found = pattern.search(text)
-        if found and found["month"].lower() in MONTHS:
-            return text.replace(found[0], " ", 1), partial(_date, named=found)
-    if re.search(r"(?i)\btomorrow\b", text):
-        return text, lambda moment, _here: moment + timedelta(days=1)
-    if found := WEEKDAY.search(text):
-        number = DAYS.index(found[1].lower())
-        return text.replace(found[0], " ", 1), lambda moment, here: _weekday(moment, here, number)
-    return text, None
-
-
-def _date(moment: datetime, here: datetime, named: "re.Match[str]") -> datetime:
-    year = int(named["year"]) if named["year"] else moment.year
-    moment = moment.replace(month=_month(named["month"]), day=int(named["day"]), year=year)
-    return moment if named["year"] or moment >= here - timedelta(days=1) else moment.replace(year=year + 1)
-
-
-def _weekday(moment: datetime, here: datetime, day: int) -> datetime:
-    moment += timedelta(days=(day - moment.weekday()) % WEEK)
-    return moment if moment > here else moment + timedelta(days=WEEK)
-
-
-def _hour(time: "re.Match[str] | None") -> int:
-    if time is None:
-        return 0
-    return int(time[1]) % NOON + (NOON if time[3].lower() == "p" else 0) if time[3] else int(time[4])
-
-
-def _place(text: str, zone: Zone) -> tzinfo | None:
-    """Find the zone that is named: a place, letters, or a distance from UTC."""
-    if found := re.search(r"(?i)\b(?:UTC|GMT) ?([+-])(\d{1,2})(?::?(\d\d))?\b", text):
-        shift = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
-        return timezone(-shift if found[1] == "-" else shift)
-    if found := re.search(r"\b([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+){1,2})\b", text):
-        return zone(found[1])
-    if found := re.search(r"\b([A-Z]{2,4})\b(?!/)", re.sub(r"\b[AP]M\b", "", text)):
-        return UTC if found[1] in ("UTC", "GMT") else zone(PLACES[found[1]]) if found[1] in PLACES else None
+    words = next((group for group in match.groups() if group), "") or line
+    for text in (words, line.strip(), f"{words} {next_line.strip()}"):
+        if fault := fault_from_error(text, at=at):
+            return fault
     return None
 
 
-def _month(name: str) -> int:
-    return MONTHS.index(name.lower()[:3]) + 1
+def last_fault(lines: Sequence[str], at: float) -> Fault | None:
+    """Return the last error in the output of a command. Errors of its own program do not count."""
+    lines = without_program_errors(lines)
+    if fault := last_error_in(lines, error_line(), at):
+        return fault
+    faults = (fault_from_error(line, at=at) for line in reversed(lines))
+    return next(filter(None, faults), None)
+
+
+def without_program_errors(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines without the last error of the agent's own program and the traceback above it."""
+    numbers = (number for number in reversed(range(len(lines))) if PROGRAM_ERROR.search(lines[number]))
+    error = next(numbers, None)
+    if error is None:
+        return lines
+    start = error
+    while start and lines[start - 1][:1].isspace():
+        start -= 1
+    return (*lines[:start], *lines[error + 1 :])

@@ -1,17 +1,20 @@
-"""Edge: Play one session of a script in the current folder. A program of its own: it loads nothing of the package."""
+"""Run one session of a scripted agent in the current folder.
+
+This is a program of its own, which imports nothing of the package.
+"""
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 Step = Mapping[str, Any]
-ENDLESS = 10**6
+ENDLESS_SECONDS = 10**6
 
 
 def load(script: Path) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Read what each task's attempts do."""
+    """Return the scripts of each task's attempts."""
     text = script.read_text(encoding="utf-8")
     if script.suffix == ".json":
         import json
@@ -26,14 +29,21 @@ def load(script: Path) -> Mapping[str, Sequence[Mapping[str, Any]]]:
 
 
 def sessions(attempt: Mapping[str, Any]) -> Sequence[Sequence[Step]]:
-    """Return the steps of each session of an attempt; most attempts have one."""
+    """Return the steps of each session of an attempt. Most attempts have one session."""
     return attempt.get("sessions") or (attempt.get("steps", ()),)
 
 
-def play(steps: Sequence[Step]) -> None:
-    """Play the steps in order."""
+def all_steps(attempts: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+    """Yield the steps of all sessions of all attempts."""
+    for attempt in attempts:
+        for steps in sessions(attempt):
+            yield from steps
+
+
+def run_steps(steps: Sequence[Step]) -> None:
     for step in steps:
-        next(act for verb, act in PLAY.items() if verb in step)(step)
+        action = next(action for verb, action in STEP_ACTIONS.items() if verb in step)
+        action(step)
 
 
 def _write(step: Step) -> None:
@@ -55,7 +65,7 @@ def _run(step: Step) -> None:
 
 
 def _start(step: Step) -> None:
-    """Leave a process of its own session behind, as agents do with servers and daemons."""
+    """Start a process that goes on after the session, as agents do with servers and daemons."""
     import shlex
     import subprocess
 
@@ -74,7 +84,7 @@ def _sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
-PLAY: Mapping[str, Callable[[Step], None]] = {
+STEP_ACTIONS: Mapping[str, Callable[[Step], None]] = {
     "write": _write,
     "append": _append,
     "delete": lambda step: Path(step["delete"]).unlink(),
@@ -84,20 +94,20 @@ PLAY: Mapping[str, Callable[[Step], None]] = {
     "run": _run,
     "start": _start,
     "sleep": lambda step: _sleep(step["sleep"]),
-    "hang": lambda _: _sleep(ENDLESS),
+    "hang": lambda _: _sleep(ENDLESS_SECONDS),
     "exit": lambda step: sys.exit(step["exit"]),
     "signal": _kill,
 }
 
 
 def main(script: str) -> None:
-    """Play this session's part; a task without a part ends well at once."""
+    """Run the steps of this session. A task without a script ends well at once."""
     attempts = load(Path(script)).get(os.environ.get("UNSTUCK_TASK", ""), ())
     if attempts:
         attempt = int(os.environ.get("UNSTUCK_ATTEMPT", "1"))
         session = int(os.environ.get("UNSTUCK_SESSION", "1"))
-        parts = sessions(attempts[min(attempt, len(attempts)) - 1])
-        play(parts[min(session, len(parts)) - 1])
+        scripts = sessions(attempts[min(attempt, len(attempts)) - 1])
+        run_steps(scripts[min(session, len(scripts)) - 1])
 
 
 if __name__ == "__main__":

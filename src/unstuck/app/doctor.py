@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents.agent_set import agent, without_login
+from unstuck.agents.agent_set import find_agent, login_remarks
 from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import has_config, read_config
@@ -221,12 +221,12 @@ def _leftovers(repository: Repository, config: Config) -> Iterator[Finding]:
 def _agents(repository: Repository, config: Config) -> Iterator[Finding]:
     for name in config.agent:
         try:
-            found = agent(name, config, repository.root)
+            found = find_agent(name, config, repository.root)
         except UnstuckError as error:
             yield Finding("agent", "bad", error.message, error.hint)
         else:
             yield Finding("agent", "ok", f"{name} can be started.")
-            yield from (Finding("agent", "note", remark) for remark in without_login({name: found}))
+            yield from (Finding("agent", "note", remark) for remark in login_remarks({name: found}))
     if not config.agent:
         says = f"None is configured; on PATH: {', '.join(agents_on_path()) or 'none that unstuck knows'}."
         yield Finding("agent", "note", says, "Name one with --agent, or as `agent` in unstuck.toml.")

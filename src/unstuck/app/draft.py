@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unstuck.agents.agent_set import agent, first_found, no_agent
+from unstuck.agents.agent_set import find_agent, first_agent_on_path, raise_no_agent
 from unstuck.app.config_file import read_config
 from unstuck.app.services import refuse_inside_an_agent
 from unstuck.app.settings import gates_of
@@ -37,7 +37,7 @@ from unstuck.verify.checks import CleanCheckout, check_on, diagnosed
 
 if TYPE_CHECKING:
     from unstuck.model.plan import Plan, Problem, Task
-    from unstuck.plans.review import Proof, Showing
+    from unstuck.plans.review import Proof, ProofState
 
 ROUNDS = 3
 NAME = "draft"
@@ -104,11 +104,11 @@ class Drafting:
 
         Where only a person's yes is missing, no agent is asked.
         """
-        from unstuck.plans.review import unmarked
+        from unstuck.plans.review import remove_proposal_marks
 
         self._repairing = True
         with self._at_work() as dispatcher:
-            draft = self._examined(dispatcher.checks, unmarked(text), own, rounds=0)
+            draft = self._examined(dispatcher.checks, remove_proposal_marks(text), own, rounds=0)
             if draft.sound:
                 return draft
             brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
@@ -135,8 +135,8 @@ class Drafting:
         refuse_inside_an_agent()
         repository = find_repository(self.cwd)
         config = read_config(repository.root)
-        if not (names := self.agents or config.agent[:1] or first_found(config)):
-            no_agent()
+        if not (names := self.agents or config.agent[:1] or first_agent_on_path(config)):
+            raise_no_agent()
         self.agents = names[:1]
         with free_slot(repository) as slot, told_as_errors():
             checks = separate_check_context(
@@ -150,7 +150,7 @@ class Drafting:
                 task=Task(id=NAME, title="Write a plan"),
                 gates=gates_of(config, repository.root),
             )
-            agents = {name: agent(name, config, repository.root) for name in self.agents}
+            agents = {name: find_agent(name, config, repository.root) for name in self.agents}
             yield local_dispatcher(checks, agents)
 
     def _session(self, dispatcher: LocalDispatcher, number: int, brief: str, text: str) -> str:
@@ -188,15 +188,15 @@ class Drafting:
 
     def _examined(self, checks: CheckContext, text: str, own: Sequence[str], *, rounds: int) -> Draft:
         """Read the plan, then run what a person lets us run of it; what is wrong with it is in its problems."""
-        from unstuck.plans.review import faults, proposed, wanting
+        from unstuck.plans.review import draft_problems, problems_of_proofs, proposed_commands
 
         plan = self._read(checks, text)
-        problems = list(faults(plan, own, complete=not self._repairing))
-        asked = proposed(plan, own)
+        problems = list(draft_problems(plan, own, complete=not self._repairing))
+        asked = proposed_commands(plan, own)
         proofs: tuple[Proof, ...] = ()
         if approved := self._may_run(asked):
             proofs = tuple(self._proofs(checks, plan, {one.command for one in asked if not one.effect}))
-            problems += wanting(proofs)
+            problems += problems_of_proofs(proofs)
         return Draft(
             text=text,
             plan=plan,
@@ -210,14 +210,14 @@ class Drafting:
 
     def _read(self, checks: CheckContext, text: str) -> "Plan":
         from unstuck.model.plan import Plan, Problem
-        from unstuck.plans.plan_file import read_text
-        from unstuck.plans.review import reviewed
+        from unstuck.plans.plan_file import read_plan_text
+        from unstuck.plans.review import with_review_concerns
 
         if not text.strip():
             missing = Problem(message=f"No plan was written to {self.file}.", hint="Write it to exactly that file.")
             return Plan(path=self.file, format=self.format, tasks=(), problems=(missing,))
-        return reviewed(
-            read_text(text, self.format, self.file, find_repository(self.cwd).root), gates=len(checks.gates)
+        return with_review_concerns(
+            read_plan_text(text, self.format, self.file, find_repository(self.cwd).root), gates=len(checks.gates)
         )
 
     def _may_run(self, asked: "Sequence[Proposal]") -> bool:
@@ -248,7 +248,7 @@ class Drafting:
                     yield Proof(task=task.shown, command=own.command, showing=showing, says=says)
 
 
-def _showing(checks: CheckContext, task: "Task", result: CheckResult, tree: str) -> "Showing":
+def _showing(checks: CheckContext, task: "Task", result: CheckResult, tree: str) -> "ProofState":
     from unstuck.plans.review import is_guard
 
     if result.repaired:
@@ -293,11 +293,11 @@ def _said(agent: str, outcome: Outcome) -> str:
 
 def marked_text(cwd: Path, draft: Draft) -> str:
     """Return the plan with every command marked that an agent proposed; refuse one in which anything could still be run."""
-    from unstuck.plans.plan_file import read_text
-    from unstuck.plans.review import marked, proposed
+    from unstuck.plans.plan_file import read_plan_text
+    from unstuck.plans.review import mark_proposed, proposed_commands
 
-    text = marked(draft.text, draft.agent)
-    left = proposed(read_text(text, draft.plan.format, draft.plan.path, find_repository(cwd).root))
+    text = mark_proposed(draft.text, draft.agent)
+    left = proposed_commands(read_plan_text(text, draft.plan.format, draft.plan.path, find_repository(cwd).root))
     if left:
         raise CannotWrite(
             f"The check `{one_line(left[0].command, WORDS_CHARS)}` could not be marked as proposed; nothing was written.",
@@ -340,7 +340,7 @@ class Existing:
 
 def existing_plan(path: Path, plan_format: str | None) -> Existing:
     """Open a plan that is to be repaired; one in several files is refused."""
-    from unstuck.model.plan import check
+    from unstuck.model.plan import plan_problems
     from unstuck.plans.plan_file import open_plan
 
     opened = open_plan(path, plan_format)
@@ -353,7 +353,7 @@ def existing_plan(path: Path, plan_format: str | None) -> Existing:
         format=opened.format,
         text=read_plan_bytes(opened.path).decode("utf-8", "surrogateescape"),
         own=tuple(dict.fromkeys(one.command for one in checks)),
-        sound=not check(plan),
+        sound=not plan_problems(plan),
     )
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.manifests import Found, agents_on_path, manifest, survey
-from unstuck.agents.output_formats import as_json, read_files
+from unstuck.agents.manifests import KnownAgent, agents_on_path, manifest, survey_agents
+from unstuck.agents.output_formats import read_recorded_session, transcript_json
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import found_file, has_config
 from unstuck.app.services import Run, Watcher, refuse_inside_an_agent
@@ -262,9 +262,9 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def known_agents(cwd: Path) -> tuple[Found, ...]:
+def known_agents(cwd: Path) -> tuple[KnownAgent, ...]:
     """Look which coding agents are here: ours, and those of the repository's configuration."""
-    return survey(config_here(cwd))
+    return survey_agents(config_here(cwd))
 
 
 def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_code: int | None) -> dict[str, Any]:
@@ -272,7 +272,9 @@ def read_session(cwd: Path, name: str, stdout: Path, stderr: Path | None, exit_c
     known = manifest(name, config_here(cwd).agents)
     if known is None or not known.program:
         raise BadUsage(f"There is no known agent {name!r}.", hint="See them with `unstuck agents`.")
-    return as_json(name, read_files(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes))
+    return transcript_json(
+        name, read_recorded_session(known.output, stdout, stderr, code=exit_code, meanings=known.exit_codes)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from unstuck.agents.agent_events import gist
 from unstuck.agents.manifests import manifest
-from unstuck.agents.output_formats import read_files
-from unstuck.agents.output_streams import gist
+from unstuck.agents.output_formats import read_recorded_session
 from unstuck.app.config_file import read_config, readable_config
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.state_folder import claimed
@@ -29,7 +29,7 @@ from unstuck.model.event import Entry, encode
 from unstuck.model.landing import run_branch
 from unstuck.model.layout import Layout
 from unstuck.model.outcome import ToolCall
-from unstuck.model.plan import named
+from unstuck.model.plan import find_task_id
 from unstuck.model.text import one_line
 from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.caller import Owner
@@ -76,7 +76,7 @@ class View:
 
     def named(self, task: str) -> str:
         """Return the id of the task that a person means."""
-        found = named((one.task for one in self.state.tasks.values()), task)
+        found = find_task_id((one.task for one in self.state.tasks.values()), task)
         if found is None:
             raise BadUsage(f"There is no task {task} in run {self.run}.", hint="See all of them with `unstuck status`.")
         return found
@@ -148,7 +148,7 @@ def _tools(view: View, own: Mapping[str, AgentConfig], task: str, attempt: Attem
     for session in range(1, attempt.sessions + 1) if known is not None and known.program else ():
         printed = _layout(view.repository).transcript(task, attempt.number, session)
         if known is not None and printed.exists():
-            yield from read_files(known.output, printed, None, code=0, meanings=known.exit_codes).tools
+            yield from read_recorded_session(known.output, printed, None, code=0, meanings=known.exit_codes).tools
 
 
 def brief_of(view: View, task: str, number: int | None = None) -> str:

@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents.agent_set import Crew, first_found, gather
-from unstuck.agents.assignment import Agent
+from unstuck.agents.agent_set import AgentSet, first_agent_on_path, gather_agents
+from unstuck.agents.command_agents import Agent
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.experience_table import experience_of, order_agents, who_begins
 from unstuck.app.journal_location import open_for_run, remember_store, with_dispatcher
@@ -44,9 +44,9 @@ from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
 from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
 from unstuck.model.layout import Layout
-from unstuck.model.plan import Plan, Problem, check, named
+from unstuck.model.plan import Plan, Problem, find_task_id, plan_problems
 from unstuck.plans.plan_file import PlanFile
-from unstuck.plans.review import reviewed
+from unstuck.plans.review import with_review_concerns
 from unstuck.policy.profiles import Policy
 from unstuck.policy.schedule import Experience
 from unstuck.process.atomic_files import DiskFiles, remove_unfinished_writes, require_writable
@@ -123,7 +123,7 @@ class Run:
                 return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
             known = experience_of(journal, without=run or "")
             crew = self._crew(plan, known if run is None else None)
-            plan = crew.fitted(plan)
+            plan = crew.without_missing_agents(plan)
             run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
             with claimed(journal, run) as before:
                 if before is not None:
@@ -184,7 +184,7 @@ class Run:
 
     def concerns(self) -> tuple[Problem, ...]:
         """List what a careful reader would ask about the plan."""
-        return reviewed(self._plan_file.read(), gates=len(self._config.checks)).concerns
+        return with_review_concerns(self._plan_file.read(), gates=len(self._config.checks)).concerns
 
     def uncommitted(self) -> tuple[str, ...]:
         """List the user's files that the run does not see, because it starts from HEAD."""
@@ -221,15 +221,15 @@ class Run:
             journal.leave(session.run, request)
         raise BadUsage(refusal_of(request), hint="Nothing was changed.")
 
-    def _crew(self, plan: Plan, known: Experience | None) -> Crew:
+    def _crew(self, plan: Plan, known: Experience | None) -> AgentSet:
         """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
         if not self._options.agents:
-            self._options = replace(self._options, agents=self._config.agent or first_found(self._config))
+            self._options = replace(self._options, agents=self._config.agent or first_agent_on_path(self._config))
         if known is not None:
             self._options = order_agents(self._options, known)
         _refuse_hidden(self._options.agents, plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
-        return gather(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
+        return gather_agents(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
 
     def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""
@@ -387,8 +387,10 @@ class Run:
         )
 
     def _sound_plan(self) -> Plan:
-        plan = reviewed(replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks))
-        if found := check(plan):
+        plan = with_review_concerns(
+            replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks)
+        )
+        if found := plan_problems(plan):
             raise InvalidPlan(
                 not_runnable(plan, found),
                 hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started.",
@@ -445,7 +447,7 @@ def _refuse_hidden(agents: Sequence[str], plan: Plan) -> None:
 
 def _first(plan: Plan, start_from: str | None) -> str | None:
     """Return the task that a person wants to start from."""
-    found = named(plan.tasks, start_from) if start_from is not None else None
+    found = find_task_id(plan.tasks, start_from) if start_from is not None else None
     if start_from is not None and found is None:
         raise BadUsage(
             f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."

@@ -13,7 +13,7 @@ from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.model.plan import Plan
 from unstuck.model.verdict import Check
 from unstuck.plans.plan_file import open_plan
-from unstuck.plans.review import reviewed
+from unstuck.plans.review import with_review_concerns
 from unstuck.toolchain.detection import detect, is_present
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Setting:
 
 def read_plan(path: Path, *, plan_format: str | None = None) -> Plan:
     """Read a plan and look it over; its problems and concerns are in it."""
-    return reviewed(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
+    return with_review_concerns(open_plan(path, plan_format).read(), gates=len(gates(Path.cwd())))
 
 
 def profiles(cwd: Path) -> "dict[str, Policy]":

@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from unstuck.agents.agent_set import agent
-from unstuck.agents.assignment import Agent
+from unstuck.agents.agent_set import find_agent
+from unstuck.agents.command_agents import Agent
 from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import read_config
 from unstuck.app.journal_location import last_store, project_of, require_fleet
@@ -67,7 +67,7 @@ def open_worker(
     repository, kept = _clone(repo, told)
     config = read_config(repository.root)
     names = tuple(agents) or (*config.agents, *(name for name in agents_on_path() if name not in config.agents))
-    crew = {name: agent(name, config, repository.root) for name in names}
+    crew = {name: find_agent(name, config, repository.root) for name in names}
     project = project_of(repository)
     link = Link(store, name="worker")
     offer = Offer(project=project, agents=names, labels=tuple(labels), slots=slots, lease=lease)

@@ -13,7 +13,7 @@ import click
 from unstuck.cli import json_option, say
 from unstuck.cli.terminal_text import columns, cut, ending_on_interrupt, patch_line, plain
 from unstuck.model.errors import BadUsage, InvalidPlan
-from unstuck.model.plan import Plan, Problem, Task, check, execution
+from unstuck.model.plan import Plan, Problem, Task, execution_batches, plan_problems
 from unstuck.model.text import counted
 from unstuck.model.verdict import Check
 from unstuck.plans.tasks_md import NOT_TEXT
@@ -50,7 +50,7 @@ def plan(
     if repair:
         return _repaired(path, plan_format, agent, yes=yes, as_json=as_json)
     document = read_plan(path, plan_format=plan_format)
-    found, gates = check(document), settings.gates(Path.cwd(), document.gates)
+    found, gates = plan_problems(document), settings.gates(Path.cwd(), document.gates)
     if as_json:
         say(json.dumps(_plan_object(document, gates, found)))
     if found:
@@ -65,7 +65,7 @@ def plan(
 
 
 def _plan_object(document: Plan, gates: Sequence[Check], found: Sequence[Problem]) -> dict[str, Any]:
-    order = () if found else execution(document)
+    order = () if found else execution_batches(document)
     return {
         "schema": 1,
         "path": document.path,
@@ -270,7 +270,7 @@ def plan_lines(document: Plan, gates: Sequence[Check]) -> str:
     width = max((columns(task.shown) for task in document.tasks), default=0)
     settled = sum(task.done or task.skipped for task in document.tasks)
     lines = [f"{document.path} ({document.format}): {counted(len(tasks), document.noun)}, {settled} done already", ""]
-    for number, batch in enumerate(execution(document), 1):
+    for number, batch in enumerate(execution_batches(document), 1):
         together = f"Batch {number}, side by side" if batch.parallel and document.phased else f"Step {number}"
         lines.append(f"{together}{', one after the other' if len(batch.tasks) > 1 and not batch.parallel else ''}")
         for task in (tasks[name] for name in batch.tasks):

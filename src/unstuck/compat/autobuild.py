@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.claims import Result
+from unstuck.agents.phase_results import PhaseResult
 from unstuck.diagnosis.captured import capture, headline, phase_type
 from unstuck.diagnosis.classifying import result_of
 from unstuck.git.git_command import Git
@@ -16,7 +16,7 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.event import Inherited, PastAttempt, PastTask
 from unstuck.model.failure import Failure
-from unstuck.model.plan import Plan, Task, named, parts
+from unstuck.model.plan import Plan, Task, find_task_id, subject_parts
 from unstuck.model.text import iso, one_line
 from unstuck.model.verdict import CheckKind, Verdict
 from unstuck.policy.schedule import blocked_tasks
@@ -79,7 +79,7 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
 
 def _task(tasks: dict[str, Task], state: dict[str, Any]) -> Task | None:
     """Return the phase that a state file is about: the id must be the plan's, and the name, where it gives one, too."""
-    name = named(tasks.values(), str(state.get("phase_id", "")))
+    name = find_task_id(tasks.values(), str(state.get("phase_id", "")))
     task = tasks.get(name) if name else None
     said = state.get("phase_name")
     if task is None or not isinstance(said, str):
@@ -233,7 +233,7 @@ def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> d
         return None
     said = result_of(last.outcome) if last.outcome else None
     total = len(task.task.items) or 1
-    done = min(max(said.tasks_completed, 0), total) if isinstance(said, Result) and last.failure else 0
+    done = min(max(said.tasks_completed, 0), total) if isinstance(said, PhaseResult) and last.failure else 0
     run = state.started.run if state.started else ""
     return {
         "subagent_id": f"{run}/{task.task.id}/{last.number}",
@@ -279,7 +279,7 @@ def _commit(task: TaskState) -> dict[str, Any] | None:
     if task.status != "complete":
         return None
     message, changes = task.task.subject, task.changes
-    kind, scope = parts(message)
+    kind, scope = subject_parts(message)
     return {
         "message": message,
         "type": kind,

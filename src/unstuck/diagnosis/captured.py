@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unstuck.agents.claims import Result, Unreadable
+from unstuck.agents.phase_results import PhaseResult, UnreadableResult
 from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.output.tool_output import Finding, error_of, read
 from unstuck.model.failure import KINDS, Failure
@@ -42,7 +42,7 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
             return _incomplete(outcome)
         case "parse_error":
             unread = result_of(outcome) if outcome else None
-            reason = one_line(unread.reason, SAID_CHARS) if isinstance(unread, Unreadable) else failure.summary
+            reason = one_line(unread.reason, SAID_CHARS) if isinstance(unread, UnreadableResult) else failure.summary
             return {"reason": reason, "last_activity": _last_line(outcome.ended) if outcome else ""}
         case _:
             return {}
@@ -135,7 +135,7 @@ def _incomplete(outcome: Outcome | None) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = {"claimed": outcome.claim, "last_activity": _last_line(outcome.ended)}
     said = result_of(outcome)
-    if isinstance(said, Result):
+    if isinstance(said, PhaseResult):
         found |= {"tasks_completed": said.tasks_completed, "tasks_total": said.tasks_total}
         found |= {"messages": [one_line(said.error_message, SAID_CHARS)]} if said.error_message else {}
     return found

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from unstuck.agents.claims import NO_MARKER, Result, Unreadable, asks, failure_report, read_result
+from unstuck.agents.claims import NO_MARKER, blocking_question, failure_report
+from unstuck.agents.phase_results import PhaseResult, UnreadableResult, read_result
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
 from unstuck.diagnosis.output.tool_output import Reading, error_of, read
@@ -159,7 +160,11 @@ def _typed(outcome: Outcome) -> Failure:
     if outcome.end in CUT_OFF:
         kind, how = _cut_off(outcome.ended)
     whole = outcome.end in FAULTS or outcome.lost
-    said = one_line(outcome.message, MESSAGE_CHARS) if whole else asks(outcome.message) or _last_words(outcome)
+    said = (
+        one_line(outcome.message, MESSAGE_CHARS)
+        if whole
+        else blocking_question(outcome.message) or _last_words(outcome)
+    )
     return replace(_failure(kind, _printed(outcome), because=how, error=said), resets_at=outcome.resets_at)
 
 
@@ -184,7 +189,7 @@ EVENT = re.compile(r'^\{.*\}$|":.*\}$')
 """A line of such a record, or the end of one that is cut."""
 
 
-def result_of(outcome: Outcome) -> Result | Unreadable | None:
+def result_of(outcome: Outcome) -> PhaseResult | UnreadableResult | None:
     """Return the result that the agent reported in autobuild's form, where it did."""
     return read_result(outcome.words)
 
@@ -196,7 +201,7 @@ def _reported(outcome: Outcome, failure: Failure) -> Failure:
         return failure
     because = _clause(failure)
     kind = Kind.CLAIM_REFUTED
-    if isinstance(said, Unreadable):
+    if isinstance(said, UnreadableResult):
         kind, because = Kind.RESULT_UNREADABLE, f"{one_line(said.reason, MESSAGE_CHARS)}; {because}"
     elif said.unfinished:
         done = f"{said.tasks_completed} of {said.tasks_total} tasks completed"
@@ -210,13 +215,13 @@ def _reported(outcome: Outcome, failure: Failure) -> Failure:
 def _names_a_check(outcome: Outcome) -> bool:
     """Whether an agent that gave up says that a check fails: then the check itself tells more than the agent."""
     said = result_of(outcome)
-    return isinstance(said, Result) and said.error_type in OF_GATES
+    return isinstance(said, PhaseResult) and said.error_type in OF_GATES
 
 
 def _own_words(outcome: Outcome) -> str:
     """Return the error that an agent reports of itself: in a result, in a block, or as the last thing that it says."""
     said, report = result_of(outcome), failure_report(outcome.words)
-    told = said.error_message if isinstance(said, Result) else "" if report.error == NO_MARKER else report.error
+    told = said.error_message if isinstance(said, PhaseResult) else "" if report.error == NO_MARKER else report.error
     return one_line(told, MESSAGE_CHARS) or _last_words(outcome)
 
 

@@ -155,7 +155,7 @@ def limit_end(words: str, now: "datetime | None") -> "datetime | None":
     """Return when a limit ends, from a provider's words."""
     from datetime import datetime  # noqa: PLC0415  # only for a limit
 
-    from unstuck.agents.provider_errors import reset_time  # noqa: PLC0415  # as above
+    from unstuck.agents.reset_times import reset_time  # noqa: PLC0415  # as above
 
     return reset_time(words, now or datetime.now().astimezone(), _zone)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from unstuck.agents.claims import statement
+from unstuck.agents.claims import read_statement
 from unstuck.engine.context import TaskRun
 from unstuck.engine.land import land
 from unstuck.journal.task_graph import next_free_id
@@ -178,7 +178,7 @@ def _objection(run: TaskRun, task: TaskState, request: PlanRequest, ids: tuple[s
 def _claims_done(task: TaskState) -> bool:
     """Return whether the agent says in words that it is done. A good exit code alone is no such claim."""
     outcome = task.current.outcome
-    return outcome is not None and statement(outcome.words, task.task.id).claim == "done"
+    return outcome is not None and read_statement(outcome.words, task.task.id).claim == "done"
 
 
 def _plan_action(request: PlanRequest, ids: tuple[str, ...], attempt: int) -> Amend | Append:

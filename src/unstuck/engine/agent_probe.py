@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from unstuck.agents.output_streams import last_fault
+from unstuck.agents.provider_errors import last_fault
 from unstuck.diagnosis.classifying import FAULTS
 from unstuck.engine.context import TaskRun
 from unstuck.journal.stages import Stage

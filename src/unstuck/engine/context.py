@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from unstuck.agents.assignment import Agent
+from unstuck.agents.command_agents import Agent
 from unstuck.engine.recorder import Recorder
 from unstuck.engine.shared_state import AgentHealth, LandingLock
 from unstuck.git.protocols import Checkouts
@@ -15,7 +15,7 @@ from unstuck.model.event import Entry, Event, Verb
 from unstuck.model.failure import Failure
 from unstuck.model.layout import Layout
 from unstuck.model.orders import SessionDone, SessionOrder, Subject
-from unstuck.model.plan import Task, recovers
+from unstuck.model.plan import Task, always_gets_fix_tasks
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.plans.plan_file import PlanFile
@@ -51,7 +51,7 @@ class RunContext:
 
     def policy_of(self, task: Task) -> Policy:
         """Return the profile that decides about a task."""
-        return self.recovery_policy if self.recovery_policy and recovers(task) else self.policy
+        return self.recovery_policy if self.recovery_policy and always_gets_fix_tasks(task) else self.policy
 
 
 class Dispatcher(Protocol):

@@ -17,7 +17,7 @@ from unstuck.model.action import Amend, Append, Fix
 from unstuck.model.errors import BadUsage, CheckpointGone, RunConflict
 from unstuck.model.event import Decided, Entry, PlanChanged, Request, RunResumed, RunStarted, Verb
 from unstuck.model.landing import Conflict, run_branch
-from unstuck.model.plan import Plan, Task, joined
+from unstuck.model.plan import Plan, Task, members_of_joins
 from unstuck.redaction.redactor import Redactor
 
 BY_HAND = 0
@@ -196,7 +196,10 @@ def _texts(tasks: Sequence[Task], inserted: Container[str]) -> Iterator[tuple[st
     The tasks that it waits for are one number, the same whether they are named one by one or as a join. Tasks that
     unstuck inserted do not count.
     """
-    joins = {join: sum(hash(name) for name in names if name not in inserted) for join, names in joined(tasks).items()}
+    joins = {
+        join: sum(hash(name) for name in names if name not in inserted)
+        for join, names in members_of_joins(tasks).items()
+    }
     for task in tasks:
         waits = sum(joins.get(name, hash(name)) for name in task.depends_on if name not in inserted)
         text = task.digest or task.body.partition("\n")[2]

@@ -13,7 +13,7 @@ from unstuck.model.event import Acted, AttemptStarted, Classified, LineEvent, Se
 from unstuck.model.failure import Kind
 from unstuck.model.landing import Landing
 from unstuck.model.orders import SessionOrder
-from unstuck.model.plan import END_TO_END
+from unstuck.model.plan import END_TO_END_ID
 from unstuck.policy.history import continued_session, recent_failures
 from unstuck.policy.schedule import blocking_breaker, next_agent
 from unstuck.remedies.learning import pattern
@@ -103,7 +103,7 @@ def session_order(run: TaskRun, task: TaskState, session: int) -> SessionOrder:
             silence=limits.silence or None,
             wall_clock=_wall_clock(run) or None,
         ),
-        lasting=END_TO_END.fullmatch(run.task_id) is not None,  # later steps look at what this one starts
+        lasting=END_TO_END_ID.fullmatch(run.task_id) is not None,  # later steps look at what this one starts
     )
 
 

@@ -52,7 +52,7 @@ from unstuck.model.event import (
 )
 from unstuck.model.failure import AGENT_DOWN, Failure
 from unstuck.model.outcome import ENDED_BY_US
-from unstuck.model.plan import Task, joined
+from unstuck.model.plan import Task, members_of_joins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ class RunState:
             self.places[task.id] = place
             state = replace(before[task.id], task=task) if task.id in before else initial_state(task)
             self._put(reopen(state, hint="") if task.id in reopened else state)
-        self.joins = joined(tasks)
+        self.joins = members_of_joins(tasks)
         self._link(tasks)
 
     def _link(self, tasks: Sequence[Task]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, KeysView, M
 from dataclasses import dataclass
 
 from unstuck.journal.task_state import SETTLED, TaskState
-from unstuck.model.plan import END_TO_END, cleans_up
+from unstuck.model.plan import END_TO_END_ID, cleans_up
 
 Joins = Mapping[str, Sequence[str]]
 """Names that tasks can wait for as a whole, each with the ids of its members."""
@@ -81,7 +81,7 @@ def _has_passed(name: str, tasks: Mapping[str, TaskState]) -> bool:
 
 
 def _end_to_end_has_begun(tasks: Mapping[str, TaskState]) -> bool:
-    steps = (state for state in tasks.values() if END_TO_END.fullmatch(state.task.id))
+    steps = (state for state in tasks.values() if END_TO_END_ID.fullmatch(state.task.id))
     return any(state.attempts and not cleans_up(state.task) for state in steps)
 
 

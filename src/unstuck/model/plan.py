@@ -14,7 +14,7 @@ from unstuck.shipped import shipped_toml
 TASK_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9])){0,63}", re.ASCII)
 """Ids become file names and ref names, so they hold nothing that a file system or git could misread."""
 
-END_TO_END = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
+END_TO_END_ID = re.compile(r"VE\d+(?:\.\d+)*", re.ASCII)
 """Steps that start something, look at it and stop it again; and their fix tasks."""
 
 
@@ -145,13 +145,13 @@ class Batch:
     parallel: bool
 
 
-MOST_NAMED = 20
+MAX_NAMED_DEPENDENCIES = 20
 """So many tasks are named one by one by those that wait for them: what thousands wait for is named once."""
 
 
-def together(names: Sequence[str], joins: dict[str, list[str]]) -> tuple[str, ...]:
+def dependencies_on_all(names: Sequence[str], joins: dict[str, list[str]]) -> tuple[str, ...]:
     """Return what a task depends on that waits for all of these; a long row becomes a join, noted with each member."""
-    if len(names) <= MOST_NAMED:
+    if len(names) <= MAX_NAMED_DEPENDENCIES:
         return tuple(names)
     join = f"all from {names[0]} to {names[-1]}"
     for name in names if join not in joins.get(names[0], ()) else ():
@@ -159,7 +159,7 @@ def together(names: Sequence[str], joins: dict[str, list[str]]) -> tuple[str, ..
     return (join,)
 
 
-def joined(tasks: Iterable[Task]) -> dict[str, list[str]]:
+def members_of_joins(tasks: Iterable[Task]) -> dict[str, list[str]]:
     """Return the joins of tasks, each with its members."""
     found: dict[str, list[str]] = {}
     for task in tasks:
@@ -168,14 +168,14 @@ def joined(tasks: Iterable[Task]) -> dict[str, list[str]]:
     return found
 
 
-def graph(tasks: Sequence[Task]) -> dict[str, Sequence[str]]:
+def dependency_graph(tasks: Sequence[Task]) -> dict[str, Sequence[str]]:
     """Return what each task depends on, and each join."""
-    return {**{task.id: task.depends_on for task in tasks}, **joined(tasks)}
+    return {**{task.id: task.depends_on for task in tasks}, **members_of_joins(tasks)}
 
 
-def recovers(task: Task) -> bool:
+def always_gets_fix_tasks(task: Task) -> bool:
     """Whether a task is repaired by fix tasks even outside recovery mode: marked so, or an end-to-end step (VE1)."""
-    return "RECOVERY" in task.markers or END_TO_END.fullmatch(task.id) is not None
+    return "RECOVERY" in task.markers or END_TO_END_ID.fullmatch(task.id) is not None
 
 
 def cleans_up(task: Task) -> bool:
@@ -184,10 +184,10 @@ def cleans_up(task: Task) -> bool:
     It is told by its title, or by the number that smart-ralph gives it.
     """
     words = re.search(r"(?i)\b(?:clean ?-?up|tear ?-?down)\b", task.title)
-    return END_TO_END.fullmatch(task.id) is not None and (words is not None or task.id.partition(".")[0] == "VE3")
+    return END_TO_END_ID.fullmatch(task.id) is not None and (words is not None or task.id.partition(".")[0] == "VE3")
 
 
-def check(plan: Plan) -> tuple[Problem, ...]:
+def plan_problems(plan: Plan) -> tuple[Problem, ...]:
     """List everything that makes the plan impossible to run, in the order of the text."""
     found = [*plan.problems, *_ids(plan.tasks), *_dependencies(plan)]
     if not plan.tasks and not found:
@@ -198,7 +198,7 @@ def check(plan: Plan) -> tuple[Problem, ...]:
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 
 
-def batches(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
+def waves_of(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
     """Split the tasks into waves: each depends only on earlier ones. The order of the text is kept."""
     order = {task.id: place for place, task in enumerate(tasks)}
     sorter = _sorter(tasks)
@@ -211,7 +211,7 @@ def batches(tasks: Sequence[Task]) -> tuple[tuple[str, ...], ...]:
 
 
 def _sorter(tasks: Sequence[Task]) -> "TopologicalSorter[str]":
-    sorter = TopologicalSorter(graph(tasks))
+    sorter = TopologicalSorter(dependency_graph(tasks))
     sorter.prepare()
     return sorter
 
@@ -225,7 +225,7 @@ def _ready(sorter: "TopologicalSorter[str]", tasks: Container[str]) -> list[str]
     return found
 
 
-def named(tasks: Iterable[Task], text: str) -> str | None:
+def find_task_id(tasks: Iterable[Task], text: str) -> str | None:
     """Return the id of the task that a person means: phase `2a` is also 2A and Phase 2A."""
     listed = list(tasks)
     if any(task.id == text for task in listed):
@@ -235,24 +235,24 @@ def named(tasks: Iterable[Task], text: str) -> str | None:
     return next((task.id for task in listed if wanted in (task.id.casefold(), task.shown.casefold())), None)
 
 
-def beside(one: Task, other: Task) -> bool:
+def may_run_together(one: Task, other: Task) -> bool:
     """Whether the two may run at the same time."""
     if one.group is not None and one.group == other.group:
         return True
     return other.id in one.parallel_with and one.id in other.parallel_with
 
 
-def execution(plan: Plan) -> tuple[Batch, ...]:
+def execution_batches(plan: Plan) -> tuple[Batch, ...]:
     """Return the batches in which a plan is run: where phases say what may run beside them, waves cut into sets of those."""
     if not plan.phased:
         return tuple(_as_scheduled(plan.tasks))
     known = {task.id: task for task in plan.tasks}
     found: list[Batch] = []
-    for wave in batches(plan.tasks):
+    for wave in waves_of(plan.tasks):
         sets: list[list[Task]] = []
         groups: dict[str | None, list[Task]] = {}
         for task in (known[name] for name in wave):
-            fits = (one for one in sets if task.parallel_with and all(beside(task, other) for other in one))
+            fits = (one for one in sets if task.parallel_with and all(may_run_together(task, other) for other in one))
             fitting = groups.get(task.group) or next(fits, None)
             if fitting is None:
                 fitting = []
@@ -261,7 +261,7 @@ def execution(plan: Plan) -> tuple[Batch, ...]:
             if task.group is not None and not task.parallel_with:
                 groups[task.group] = fitting
         for one in sets:
-            parallel = any(beside(task, other) for task, other in pairwise(one))
+            parallel = any(may_run_together(task, other) for task, other in pairwise(one))
             found.append(Batch(tasks=tuple(task.id for task in one), parallel=parallel))
     return tuple(found)
 
@@ -313,7 +313,7 @@ def _ids(tasks: Iterable[Task]) -> Iterable[Problem]:
 
 
 def _dependencies(plan: Plan) -> Iterable[Problem]:
-    known = {task.id for task in plan.tasks} | joined(plan.tasks).keys()
+    known = {task.id for task in plan.tasks} | members_of_joins(plan.tasks).keys()
     noun = plan.noun
     for task in plan.tasks:
         for name in task.depends_on:
@@ -327,7 +327,7 @@ def _dependencies(plan: Plan) -> Iterable[Problem]:
 def _cycles(tasks: Sequence[Task]) -> Iterable[Problem]:
     """Find circles until none is left that shares no task with one already found."""
     known = {task.id: task for task in tasks}
-    left: dict[str, Sequence[str]] = {**graph(tasks), **dict.fromkeys((task.id for task in tasks), ())}
+    left: dict[str, Sequence[str]] = {**dependency_graph(tasks), **dict.fromkeys((task.id for task in tasks), ())}
     for task in tasks:
         left[task.id] = (*left[task.id], *task.depends_on)  # an id may be there twice, by a mistake told already
     while True:
@@ -359,7 +359,7 @@ _WORDS = re.compile(r"[a-z0-9]+")
 _REMARK = re.compile(r"\s*\([^()]*\)")
 
 
-def conventional(title: str, text: str = "", *, scope: str = "", kind: str = "") -> str:
+def conventional_subject(title: str, text: str = "", *, scope: str = "", kind: str = "") -> str:
     """Write `type(scope): text` for a task; a title that is in this form already stays as it is."""
     if CONVENTIONAL.fullmatch(title):
         return title
@@ -375,7 +375,7 @@ def conventional(title: str, text: str = "", *, scope: str = "", kind: str = "")
     return one_line(f"{head}: {said[0].lower() + said[1:] if plain else said}", SUBJECT_CHARS)
 
 
-def parts(subject: str) -> tuple[str | None, str | None]:
+def subject_parts(subject: str) -> tuple[str | None, str | None]:
     """Return the type and the scope of a subject in the conventional form."""
     found = CONVENTIONAL.fullmatch(subject)
     return (found["type"], found["scope"]) if found else (None, None)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain
 
-from unstuck.model.plan import Problem, Task, together
+from unstuck.model.plan import Problem, Task, dependencies_on_all
 from unstuck.plans.blocks import Block, Reading, Scanner, almost_tasks, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
 from unstuck.plans.tasks_md import (
@@ -178,7 +178,7 @@ def _needed(
             _A_STORY.fullmatch(marker) for task in own for marker in task.markers
         )
         before = (foundation,) if story else (foundation, since)
-        needed = tuple(name for row in before for name in together(row, joins))
+        needed = tuple(name for row in before for name in dependencies_on_all(row, joins))
         known = frozenset(name for row in before for name in row)
         names = [task.id for task in own if task.fixes is None]
         waits |= dict.fromkeys(names, needed)

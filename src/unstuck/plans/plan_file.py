@@ -20,6 +20,7 @@ from unstuck.plans import dialects, json_formats, superplan, tasks_md
 from unstuck.plans.blocks import OUR_ID
 from unstuck.plans.dialects import DIALECTS
 from unstuck.plans.editor import Located
+from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes
 from unstuck.toolchain.shell import BUILTINS, Runnable
 
@@ -76,7 +77,7 @@ def open_plan(
     return OpenPlan((file,), seen, runnable=runnable, known=known, companions=companions)
 
 
-def read_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
+def read_plan_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
     """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
     return _read([superplan.Part("", text)], plan_format, path, runnable_in(root))
 
@@ -93,7 +94,7 @@ def _read(
     if plan_format == superplan.FORMAT:
         return superplan.read(parts, path, runnable=runnable, problems=problems)
     if plan_format in DIALECTS:
-        return tasks_md.read(parts[0].text, path, runnable=runnable, known=known, dialect=DIALECTS[plan_format])
+        return read_tasks_md(parts[0].text, path, runnable=runnable, known=known, dialect=DIALECTS[plan_format])
     return json_formats.read(plan_format, tasks_md.printable(parts[0].text), path, tag=tag, runnable=runnable)
 
 

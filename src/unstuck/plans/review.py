@@ -10,7 +10,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
-from unstuck.model.plan import Plan, Problem, Task, check
+from unstuck.model.plan import Plan, Problem, Task, plan_problems
 from unstuck.model.text import one_line
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.fields import find_verify
@@ -21,7 +21,7 @@ SHOWN = 5
 SAID_CHARS = 80
 
 
-def reviewed(plan: Plan, *, gates: int = 0) -> Plan:
+def with_review_concerns(plan: Plan, *, gates: int = 0) -> Plan:
     """Return the plan with what a careful reader would ask about it among its concerns. `gates`: checks of the repository."""
     asked = [
         *_vague(plan),
@@ -98,7 +98,7 @@ def _open(plan: Plan) -> Iterator[Task]:
 
 # --- commands that an agent proposes: marked in the plan until a person says yes, and red on HEAD or called a guard
 
-Showing = Literal["red", "green", "guard", "absent", "wavers", "changes"]
+ProofState = Literal["red", "green", "guard", "absent", "wavers", "changes"]
 """How a command stands on HEAD: red as new work must be, green, a guard in either way, without its program, not the same
 twice, or changing the tree that it should look at."""
 
@@ -123,12 +123,12 @@ class Proof:
 
     task: str
     command: str
-    showing: Showing
+    showing: ProofState
     says: str = ""
     """The end of its output, in a line."""
 
 
-def proposed(plan: Plan, own: Sequence[str] = ()) -> tuple[Proposal, ...]:
+def proposed_commands(plan: Plan, own: Sequence[str] = ()) -> tuple[Proposal, ...]:
     """List the commands of open tasks and of the plan's gates that are not among a person's own."""
     asked = [(task.id, one.command) for task in plan.tasks if not task.done for one in task.checks]
     asked += [("", gate.command) for gate in plan.gates]
@@ -139,7 +139,7 @@ def proposed(plan: Plan, own: Sequence[str] = ()) -> tuple[Proposal, ...]:
     )
 
 
-def marked(text: str, by: str) -> str:
+def mark_proposed(text: str, by: str) -> str:
     """Mark every Verify as proposed; what is marked already stays as it is."""
     who = re.sub(r"[^\w .:+-]", "", by)[:40].strip() or "an agent"
     edits = list[Edit]()
@@ -151,7 +151,7 @@ def marked(text: str, by: str) -> str:
     return apply(text, edits)
 
 
-def unmarked(text: str) -> str:
+def remove_proposal_marks(text: str) -> str:
     """Take all marks out, as a person's yes does."""
     edits = list[Edit]()
     for head in find_verify(text):
@@ -161,12 +161,12 @@ def unmarked(text: str) -> str:
     return apply(text, edits)
 
 
-def faults(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tuple[Problem, ...]:
+def draft_problems(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tuple[Problem, ...]:
     """List what is wrong with a plan that an agent wrote: it must be sound, and its commands only look.
 
     `complete`: every task needs a command that can fail; a person's own plan may do without.
     """
-    return (*check(plan), *(_unproven(plan) if complete else ()), *_acting(plan, own))
+    return (*plan_problems(plan), *(_unproven(plan) if complete else ()), *_acting(plan, own))
 
 
 def _unproven(plan: Plan) -> Iterator[Problem]:
@@ -181,7 +181,7 @@ def _unproven(plan: Plan) -> Iterator[Problem]:
 
 
 def _acting(plan: Plan, own: Sequence[str]) -> Iterator[Problem]:
-    for one in proposed(plan, own):
+    for one in proposed_commands(plan, own):
         if one.effect:
             whose = f"The Verify of task {one.task}" if one.task else "A gate"
             message = f"{whose} {one.effect}: `{one_line(one.command, COMMAND_CHARS)}`. It was not run."
@@ -195,7 +195,7 @@ def is_guard(task: Task) -> bool:
     return task.only_checks or not _GUARDS.isdisjoint(task.markers) or _GUARD.search(task.body) is not None
 
 
-def wanting(proofs: Sequence[Proof]) -> Iterator[Problem]:
+def problems_of_proofs(proofs: Sequence[Proof]) -> Iterator[Problem]:
     """Say which commands prove nothing, and what to do about each."""
     for proof in proofs:
         if proof.showing in shipped_toml("review")["wanting"]:

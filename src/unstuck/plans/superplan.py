@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-from unstuck.model.plan import Plan, Problem, Task, conventional
+from unstuck.model.plan import Plan, Problem, Task, conventional_subject
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.plans.editor import Edit, apply
 from unstuck.plans.phases import (
@@ -245,7 +245,7 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         ),
         files=tuple(files),
         items=items,
-        commit=(section.commit if section else None) or conventional(name, plain(items[0]) if items else ""),
+        commit=(section.commit if section else None) or conventional_subject(name, plain(items[0]) if items else ""),
         done=status == "complete",
         skipped=status == "skipped",
         estimate=phase.said(ESTIMATE),

@@ -61,7 +61,7 @@ class Dialect(NamedTuple):
     tasks: Callable[[str, Boxes], Iterable[Task]] = read_tasks
 
 
-def read(
+def read_tasks_md(
     text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None, dialect: Dialect | None = None
 ) -> Plan:
     """Read a whole plan; everything wrong with it is in its problems and concerns.

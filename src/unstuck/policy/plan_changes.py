@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from unstuck.agents.claims import Unreadable, load_object
+from unstuck.agents.phase_results import UnreadableResult, load_object
 from unstuck.journal.task_graph import Lineage
 from unstuck.model.action import Fix
 from unstuck.model.failure import Kind
@@ -163,8 +163,8 @@ def read_request(text: str, task: str) -> PlanRequest | RefusedRequest | None:
         return None
     below = "\n".join(lines[places[-1] + 1 :])
     brace = below.find("{")
-    content = load_object(below[brace:], partly=True) if brace >= 0 else Unreadable("no JSON object follows it")
-    return RefusedRequest(content.reason) if isinstance(content, Unreadable) else _checked_request(content, task)
+    content = load_object(below[brace:], partly=True) if brace >= 0 else UnreadableResult("no JSON object follows it")
+    return RefusedRequest(content.reason) if isinstance(content, UnreadableResult) else _checked_request(content, task)
 
 
 def _checked_request(content: dict[str, Any], task: str) -> PlanRequest | RefusedRequest:

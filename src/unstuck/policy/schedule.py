@@ -10,7 +10,7 @@ from unstuck.journal.breakers import AGENT_PREFIX, PROVIDER_LIMITS, Breaker
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import SETTLED, TaskState
-from unstuck.model.plan import beside, cleans_up
+from unstuck.model.plan import cleans_up, may_run_together
 
 
 def startable(state: RunState, running: Collection[str], room: int, now: float = 0.0) -> list[str]:
@@ -31,7 +31,7 @@ def startable(state: RunState, running: Collection[str], room: int, now: float =
         task = state.tasks[name]
         if name in running or not _may_run(state, task, cache, now):
             continue
-        if all(beside(task.task, other.task) for other in busy):
+        if all(may_run_together(task.task, other.task) for other in busy):
             chosen.append(name)
             busy.append(task)
     return chosen
@@ -166,7 +166,9 @@ def all_settled(state: RunState) -> bool:
 def siblings(state: RunState, name: str) -> tuple[TaskState, ...]:
     """Return the tasks that may run beside this one, in the plan's order."""
     task = state.tasks[name].task
-    return tuple(other for other in state.tasks.values() if other.task is not task and beside(task, other.task))
+    return tuple(
+        other for other in state.tasks.values() if other.task is not task and may_run_together(task, other.task)
+    )
 
 
 def waits_for_siblings(state: RunState, name: str) -> bool:

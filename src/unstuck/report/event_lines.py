@@ -1,6 +1,6 @@
 """Tell an event in one line: what happened, and why."""
 
-from unstuck.agents.claims import says_done
+from unstuck.agents.claims import states_success
 from unstuck.model.action import Accept, Action, Amend, Append, Escalate, Fix, Halt, Wait
 from unstuck.model.event import (
     Acted,
@@ -72,7 +72,7 @@ def _session_ended(event: SessionEnded) -> str:
     end, cut = event.outcome.end, ended.ending not in ("exited", "signalled")
     told = "" if end in TOLD_BY_CLAIM or (cut and end in CUT_OFF) else f", {words['ends'].get(end, end)}"
     said = event.outcome.claim
-    unsaid = said == "done" and not says_done(event.outcome)
+    unsaid = said == "done" and not states_success(event.outcome)
     claim = "" if end == "asks" or unsaid else words["claims"][said]
     claim = ", without a word" if unsaid and not event.outcome.words.strip() else claim
     return f"{words['endings'][ended.ending].format(ended=ended)}{told}{claim} ({ended.seconds:.1f} s)"

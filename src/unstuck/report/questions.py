@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unstuck.agents.claims import last_question, says_done
+from unstuck.agents.claims import last_question, states_success
 from unstuck.diagnosis.captured import capture
 from unstuck.diagnosis.output.tool_output import read
 from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
@@ -142,7 +142,7 @@ def _said(last: AttemptState) -> str:
         return "said nothing"
     if last.outcome.claim != "done":
         return "stopped"
-    return "says that it is done" if says_done(last.outcome) else "ended with exit code 0"
+    return "says that it is done" if states_success(last.outcome) else "ended with exit code 0"
 
 
 def _touched(failure: Failure) -> Iterable[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from posixpath import dirname, join, normpath
 
-from unstuck.agents.claims import claimed_files, missing_files, statement
+from unstuck.agents.claims import claimed_files, claimed_files_missing, read_statement
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.output.tool_output import read
 from unstuck.model.changes import Change
@@ -278,7 +278,7 @@ def _links(exam: Verification) -> Iterator[Remark]:
 def _claims(exam: Verification) -> Iterator[Remark]:
     """Hold what the agent says against what is there. Its prose is only told; its own result must be true."""
     said = exam.subject.last_message
-    result = statement(said, exam.task.id).result if said else None
+    result = read_statement(said, exam.task.id).result if said else None
     named = (*result.created, *result.modified) if result is not None and result.status == "complete" else ()
     if not named and not claimed_files(said):
         return
@@ -286,7 +286,7 @@ def _claims(exam: Verification) -> Iterator[Remark]:
     gone = [change.path for change in exam.changes if change.new is None]
     absent = {
         "unfinished-claim": [path for path in named if path.removeprefix("./") not in present],
-        "claimed-file-missing": missing_files(said, present, gone),
+        "claimed-file-missing": claimed_files_missing(said, present, gone),
     }
     for rule, paths in absent.items():
         yield from (found(rule, path, says=f"The agent names {path}, but there is no such file.") for path in paths)

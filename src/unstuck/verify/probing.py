@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from unstuck.diagnosis.judging import MERE_FILE
 from unstuck.diagnosis.missing import reason
-from unstuck.model.plan import END_TO_END
+from unstuck.model.plan import END_TO_END_ID
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckResult, Remark
 from unstuck.toolchain.toolchains import is_plain_run, shows_tests
@@ -171,7 +171,7 @@ def landed(context: CheckContext) -> list[tuple[str, str]]:
 def lasting_checks(context: CheckContext, name: str) -> tuple[Check, ...]:
     """Return the checks of a landed task that must go on to hold: not that a test is red, nor what needs a server."""
     task = context.tasks.get(name)
-    return () if task is None or RED in task.markers or END_TO_END.fullmatch(name) else task.checks
+    return () if task is None or RED in task.markers or END_TO_END_ID.fullmatch(name) else task.checks
 
 
 def _red_now(exam: Verification, name: str, checks: Sequence[Check]) -> Iterator[Remark]:
