@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unstuck.agents.agent_set import Assignment
 from unstuck.agents.claims import session_claim
-from unstuck.agents.command_agents import Assignment
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import Diagnosis
 from unstuck.engine.context import RunContext, Services

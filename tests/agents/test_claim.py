@@ -20,7 +20,7 @@ from unstuck.agents.claims import (
     read_statement,
     session_claim,
 )
-from unstuck.agents.phase_results import PhaseResult, UnreadableResult, read_result
+from unstuck.agents.printed_json import PhaseResult, UnreadableResult, read_result
 from unstuck.model.outcome import Claim, Ended
 from unstuck.policy.plan_changes import error_title
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from unstuck.agents.agent_events import gist
 from unstuck.agents.manifests import agent_catalog
 from unstuck.agents.output_formats import output_formats
 from unstuck.agents.output_streams import read_stream
+from unstuck.agents.printed_json import gist
 from unstuck.agents.provider_errors import fault_from_error
 
 J = json.dumps

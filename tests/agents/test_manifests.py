@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.agents.agent_set import first_agent_on_path
-from unstuck.agents.command_agents import Assignment, CodingAgent
+from unstuck.agents.agent_set import Assignment, CodingAgent, first_agent_on_path
 from unstuck.agents.manifests import agent_catalog, how_to_log_in, logged_in, manifest, permission
-from unstuck.agents.output_formats import output_formats
-from unstuck.agents.stream_tables import EventRule, StreamTable
+from unstuck.agents.output_formats import EventRule, StreamTable, output_formats
 from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.outcome import Ended

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unstuck.agents.command_agents import Assignment
+from unstuck.agents.agent_set import Assignment
 from unstuck.engine.resume import plan_difference
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import Status

@@ -12,9 +12,9 @@ import pytest
 from tests.project import SOURCE, make_project
 from tests.stories.superplans import run, superplan, write
 
-from unstuck.agents.agent_events import gist
 from unstuck.agents.claims import blocking_question
 from unstuck.agents.manifests import manifest, permission
+from unstuck.agents.printed_json import gist
 from unstuck.app.config_file import read_config
 from unstuck.model.config import AgentConfig
 

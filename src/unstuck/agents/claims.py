@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from unstuck.agents.phase_results import LONGEST_TEXT, PhaseResult, UnreadableResult, find_result
+from unstuck.agents.printed_json import LONGEST_TEXT, PhaseResult, UnreadableResult, find_result
 from unstuck.model.outcome import Claim, Ended, Outcome
 from unstuck.model.text import shown
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from unstuck.agents.agent_events import JsonEvent, argument_summary, event_of, timestamp_of
 from unstuck.agents.claims import blocking_question, read_statement
+from unstuck.agents.printed_json import JsonEvent, argument_summary, event_of, timestamp_of
 from unstuck.agents.provider_errors import (
     MAX_ERROR_LINES,
     error_line,
@@ -266,3 +266,123 @@ def _end_without_error(facts: SessionFacts) -> End:
     if facts.refused:
         return "refused"
     return "done_claimed" if facts.message or facts.tools else "no_work"
+
+
+# --- formats that are text for people
+
+MAX_LINES = 400
+"""An agent's last words are not longer."""
+
+
+def read_plain_text(facts: SessionFacts, lines: Iterable[str]) -> None:
+    """Read the agent's last words. Its errors are on stderr."""
+    text = "\n".join(deque((line.rstrip("\n") for line in lines), maxlen=MAX_LINES)).strip()
+    facts.events = 1 if text else 0
+    facts.add_words(text)
+
+
+AIDER_HEAD = "https://aider.chat/HISTORY"
+UNITS: Final = {"k": 1_000, "M": 1_000_000}
+
+
+AIDER_ERROR = re.compile(r"(?:litellm\.)(?P<name>\w+(?:Error|Exception|Timeout)\b): ?(?P<words>.*)")
+AIDER_TOKENS = re.compile(
+    r"Tokens: (?P<sent>\d[\d,]*(?:\.\d+)?[kM]?) sent,(?:.*,)? (?P<received>\d[\d,]*(?:\.\d+)?[kM]?) received\.(?:.*\$(?P<cost>\d+(?:\.\d+)?) session)?"
+)
+AIDER_EDIT = re.compile("Applied edit to (?P<file>.+)")
+AIDER_CONTEXT_FULL = re.compile(
+    r"(?i)Model \S+ has hit a token limit!|The chat session is (?:too large|larger than the context window)"
+)
+AIDER_NO_LOGIN = re.compile(
+    "(?i)(?:Warning: .* expects these environment variables|No LLM model was specified and no API keys)"
+    "|(?-i:- [A-Z_]*API_KEY: Not set)"
+)
+AIDER_TOO_MANY_TURNS = re.compile(r"Only \d+ reflections allowed")
+
+
+def read_aider_text(facts: SessionFacts, lines: Iterable[str]) -> None:
+    """Read aider's text.
+
+    Its exit code is 0 whatever happens. A litellm error without an answer after it is the end of the session.
+    """
+    error, has_begun = "", False
+    answer: deque[str] = deque(maxlen=MAX_LINES)
+    for line in (line.rstrip("\n") for line in lines):
+        facts.events += 1 if line.strip() else 0
+        if error:
+            facts.add_error(f"{error} {line}")
+            error = ""
+        elif match := AIDER_ERROR.match(line):
+            error = f"{match['name']}: {match['words']}"
+            facts.add_error(error)
+            answer.clear()
+        elif match := AIDER_TOKENS.match(line):
+            facts.add_words("\n".join(answer).strip())
+            facts.set_usage(_token_count(match["sent"]), _token_count(match["received"]))
+            facts.set_cost(float(match["cost"]) if match["cost"] else None)
+            answer.clear()
+        elif match := AIDER_EDIT.match(line):
+            facts.add_call("edit", match["file"])
+            facts.add_return(next(reversed(facts.tools)), ok=True)
+        elif AIDER_CONTEXT_FULL.match(line):
+            facts.add_error("context window exceeded")
+        elif AIDER_NO_LOGIN.match(line):
+            facts.add_error("no api key")
+        elif AIDER_TOO_MANY_TURNS.match(line):
+            facts.reason = "max_turns"
+        elif has_begun:
+            answer.append(line)
+        has_begun = has_begun or line.startswith(AIDER_HEAD)
+
+
+def _token_count(words: str) -> int:
+    return round(float(words.rstrip("kM").replace(",", "")) * UNITS.get(words[-1], 1))
+
+
+MINI_STEP = re.compile(r"mini-swe-agent \(step \d+, \$(?P<cost>[\d.]+)\):")
+MINI_LIMIT = re.compile(r"(?:LimitsExceeded|CostLimit\w*|StepLimit\w*)")
+MINI_ERROR = re.compile(r"(?:[\w.]+\.)?\w+(?:Error|Exception|Exceeded)\b")
+MINI_SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+MINI_RULER = "────"
+MINI_SECTIONS: Final = {"Tool:": "tool", "Exit:": "exit", "User:": "other"}
+
+
+def read_mini_text(facts: SessionFacts, lines: Iterable[str]) -> None:
+    """Read mini-swe-agent's steps: words, commands and return codes. Its prompt stands before the first step."""
+    section, is_fenced = "", False
+    words: list[str] = []
+    command: list[str] = []
+    for line in (line.rstrip("\n") for line in lines):
+        facts.events += 1 if line.strip() else 0
+        if step := MINI_STEP.match(line):
+            section, words, command, is_fenced = "step", [], [], False
+            facts.set_cost(float(step["cost"]))
+        elif section and line in MINI_SECTIONS:
+            if section == "step":
+                _end_mini_step(facts, words, command)
+            section = MINI_SECTIONS[line]
+        elif section == "step" and line.startswith("```"):
+            is_fenced = not is_fenced
+        elif section == "step" and not line.startswith(MINI_RULER):
+            (command if is_fenced else words).append(line)
+        elif section == "tool" and line == "<returncode>":
+            section = "code"
+        elif section == "code" and re.fullmatch(r"-?\d+", line.strip()):
+            last_key = next(reversed(facts.tools), "")
+            if last_key and facts.tools[last_key].ok is None:
+                facts.add_return(last_key, ok=int(line) == 0, exit_code=int(line))
+            section = "output"
+        elif section == "exit" and (MINI_LIMIT.match(line) or MINI_ERROR.match(line)):
+            facts.add_error(line)
+            facts.finish(ok=False, reason="max_turns" if MINI_LIMIT.match(line) else None)
+    if section == "step":
+        _end_mini_step(facts, words, command)
+
+
+def _end_mini_step(facts: SessionFacts, words: list[str], command: list[str]) -> None:
+    facts.add_words("\n".join(words).strip())
+    text = "\n".join(command).strip()
+    if MINI_SUBMIT in text:
+        facts.finish(ok=True)
+    elif text:
+        facts.add_call("bash", text)

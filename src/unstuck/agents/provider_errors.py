@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Final
 
-from unstuck.agents.agent_events import LONGEST_LINE, JsonEvent, event_of
+from unstuck.agents.printed_json import LONGEST_LINE, JsonEvent, event_of
 from unstuck.agents.reset_times import reset_in_headers, reset_in_text
 from unstuck.model.outcome import End, Fault
 

@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents.agent_events import gist
 from unstuck.agents.manifests import manifest
 from unstuck.agents.output_formats import read_recorded_session
+from unstuck.agents.printed_json import gist
 from unstuck.app.config_file import read_config, readable_config
 from unstuck.app.journal_location import open_to_look
 from unstuck.app.state_folder import claimed

@@ -10,8 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from unstuck.agents.agent_set import AgentSet, first_agent_on_path, gather_agents
-from unstuck.agents.command_agents import Agent
+from unstuck.agents.agent_set import Agent, AgentSet, first_agent_on_path, gather_agents
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.experience_table import experience_of, order_agents, who_begins
 from unstuck.app.journal_location import open_for_run, remember_store, with_dispatcher

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unstuck.agents.command_agents import Agent
+from unstuck.agents.agent_set import Agent
 from unstuck.app.config_file import read_config
 from unstuck.app.inspect import look
 from unstuck.app.journal_location import has_runs, open_for_run, with_last_store

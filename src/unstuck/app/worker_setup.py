@@ -10,8 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from unstuck.agents.agent_set import find_agent
-from unstuck.agents.command_agents import Agent
+from unstuck.agents.agent_set import Agent, find_agent
 from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import read_config
 from unstuck.app.journal_location import last_store, project_of, require_fleet

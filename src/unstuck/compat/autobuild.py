@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unstuck.agents.phase_results import PhaseResult
+from unstuck.agents.printed_json import PhaseResult
 from unstuck.diagnosis.captured import capture, headline, phase_type
 from unstuck.diagnosis.classifying import result_of
 from unstuck.git.git_command import Git

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unstuck.agents.phase_results import PhaseResult, UnreadableResult
+from unstuck.agents.printed_json import PhaseResult, UnreadableResult
 from unstuck.diagnosis.classifying import result_of
 from unstuck.diagnosis.output.tool_output import Finding, error_of, read
 from unstuck.model.failure import KINDS, Failure

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from unstuck.agents.claims import NO_MARKER, blocking_question, failure_report
-from unstuck.agents.phase_results import PhaseResult, UnreadableResult, read_result
+from unstuck.agents.printed_json import PhaseResult, UnreadableResult, read_result
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.judging import BY_END, BY_SIGNAL, Diagnosis, signal_of
 from unstuck.diagnosis.output.tool_output import Reading, error_of, read

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from unstuck.agents.command_agents import Agent
+from unstuck.agents.agent_set import Agent
 from unstuck.engine.recorder import Recorder
 from unstuck.engine.shared_state import AgentHealth, LandingLock
 from unstuck.git.protocols import Checkouts

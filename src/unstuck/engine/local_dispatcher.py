@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from unstuck.agents.command_agents import Agent, Assignment
+from unstuck.agents.agent_set import Agent, Assignment
 from unstuck.engine.stops import TaskStop
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Failure

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from unstuck.agents.phase_results import UnreadableResult, load_object
+from unstuck.agents.printed_json import UnreadableResult, load_object
 from unstuck.journal.task_graph import Lineage
 from unstuck.model.action import Fix
 from unstuck.model.failure import Kind
