@@ -132,3 +132,15 @@ def test_every_public_function_and_class_is_used_outside_the_tests() -> None:
     words.update(name for names in shipped_table("chains")["filled_by"].values() for name in names.split())
     unused = {node.name for tree in MODULES.values() for node in public_definitions(tree) if words[node.name] == 1}
     assert unused - CALLED_BY_SCRIPTS == set()
+
+
+def test_the_architecture_page_names_files_and_functions_that_exist() -> None:
+    page = (SOURCE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    missing = []
+    for name, symbols in re.findall(r"`([\w/]+/[\w.]+\.(?:py|toml|json))(?:: ([\w, ]+))?`", page):
+        path = PACKAGE / name if not name.startswith("tests/") else SOURCE.parent / name
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if not path.exists() and "NAME" not in name:
+            missing.append(name)
+        missing += [f"{name}: {symbol}" for symbol in filter(None, symbols.split(", ")) if symbol not in text]
+    assert missing == []
