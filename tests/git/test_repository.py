@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.git.opening import workspace
 
-from unstuck.app.state_folder import begin_anew, journal_path
+from unstuck.app.journal_location import begin_anew, journal_path
 from unstuck.git import repository
 from unstuck.git.git_command import Git
 from unstuck.git.repository import Identity, find_repository, slots_folder

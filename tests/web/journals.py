@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unstuck.app.state_folder import journal_path
+from unstuck.app.journal_location import journal_path
 from unstuck.git.repository import find_repository
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.model.action import Accept, Decision, Retry

@@ -17,9 +17,8 @@ from unstuck.agents.agent_set import find_agent, login_remarks
 from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import has_config, read_config
-from unstuck.app.journal_location import open_to_look
+from unstuck.app.journal_location import journal_path, open_to_look
 from unstuck.app.settings import sandboxed_purposes
-from unstuck.app.state_folder import journal_path
 from unstuck.app.verify_command import first_checking_slot, separate_check_context
 from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.stops import RunStop

@@ -15,7 +15,8 @@ from unstuck.agents.manifests import KnownAgent, agents_on_path, manifest, surve
 from unstuck.agents.output_formats import read_recorded_session, transcript_json
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import found_file, has_config
-from unstuck.app.services import Run, Watcher, refuse_inside_an_agent
+from unstuck.app.run import Run
+from unstuck.app.services import Watcher, refuse_inside_an_agent
 from unstuck.app.settings import config_here, resolved, works_inside
 from unstuck.app.verify_command import first_checking_slot, separate_check_context, told_as_errors
 from unstuck.compat.smart_ralph import asked_by

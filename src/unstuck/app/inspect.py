@@ -13,8 +13,7 @@ from unstuck.agents.manifests import manifest
 from unstuck.agents.output_formats import read_recorded_session
 from unstuck.agents.printed_json import gist
 from unstuck.app.config_file import read_config, readable_config
-from unstuck.app.journal_location import open_to_look
-from unstuck.app.state_folder import claimed
+from unstuck.app.journal_location import claimed, open_to_look
 from unstuck.engine.resume import unfinished
 from unstuck.git.pruning import SNAPSHOT_REFS, prune_abandoned
 from unstuck.git.pruning import prune as prune_repository

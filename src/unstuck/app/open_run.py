@@ -11,7 +11,8 @@ from pathlib import Path
 from unstuck.app.config_file import read_config, readable_config
 from unstuck.app.inspect import look
 from unstuck.app.journal_location import with_last_store, with_store
-from unstuck.app.services import Run, Watcher
+from unstuck.app.run import Run
+from unstuck.app.services import Watcher
 from unstuck.app.settings import resolved
 from unstuck.compat.smart_ralph import RECOVERY, asked_by
 from unstuck.git.repository import Repository, find_repository

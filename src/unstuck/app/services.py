@@ -1,70 +1,50 @@
-"""Edge: One run, composed: the ports of the engine filled with the adapters of this machine, and who hears of its facts."""
+"""Build the services of a run from what this machine has."""
 
 import os
-import secrets
-import shlex
-import socket
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
-from unstuck.agents.agent_set import Agent, AgentSet, first_agent_on_path, gather_agents
-from unstuck.app.config_file import NAME as CONFIG_NAME
-from unstuck.app.experience_table import experience_of, order_agents, who_begins
-from unstuck.app.journal_location import open_for_run, remember_store, with_dispatcher
+from unstuck.agents.agent_set import Agent
 from unstuck.app.remedy_runs import Relief
-from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found, policy_of, sandbox_of
-from unstuck.app.state_folder import begin_anew, claimed, journal_path
-from unstuck.compat.auto_claude import inherited
-from unstuck.compat.autobuild import Adopted, adopt
-from unstuck.compat.notices import not_runnable
+from unstuck.app.settings import gates_of, policy_of, sandbox_of
 from unstuck.compat.run_files import ExecutionLog, Projections, show_store
 from unstuck.compat.smart_ralph import RECOVERY, asked_by, spec_folder
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.context import RunContext, Services
 from unstuck.engine.local_dispatcher import LocalDispatcher
-from unstuck.engine.recorder import Recorder, redacted
-from unstuck.engine.requests import refusal_of
-from unstuck.engine.resume import unfinished
+from unstuck.engine.recorder import Recorder
 from unstuck.engine.stops import RunStop
-from unstuck.engine.supervise import Situation, Supervisor
+from unstuck.engine.supervise import Supervisor
 from unstuck.git.merge_back import MergeBack
 from unstuck.git.repository import Repository, RepositoryChanges, slots_folder
 from unstuck.git.shared_objects import SharedObjects
-from unstuck.git.untracked_files import UntrackedFiles, unsafe_copies
+from unstuck.git.untracked_files import UntrackedFiles
 from unstuck.git.workspace import GitWorkspace
-from unstuck.journal.run_state import RunState, fold
+from unstuck.journal.run_state import RunState
 from unstuck.journal.store import Store
 from unstuck.listeners.attempt_figures import MetricsFile
 from unstuck.model.config import Config
-from unstuck.model.errors import BadUsage, InvalidPlan, Owned, Unavailable
-from unstuck.model.event import GOAL, Entry, Operated, Options, Request, RunStarted, Verb
+from unstuck.model.errors import Owned
+from unstuck.model.event import Entry, Options
 from unstuck.model.layout import Layout
-from unstuck.model.plan import Plan, Problem, find_task_id, plan_problems
+from unstuck.model.plan import Plan
 from unstuck.plans.plan_file import PlanFile
-from unstuck.plans.review import with_review_concerns
 from unstuck.policy.profiles import Policy
 from unstuck.policy.schedule import Experience
-from unstuck.process.atomic_files import DiskFiles, remove_unfinished_writes, require_writable
-from unstuck.process.caller import RequestProof, calling_session, user_name
-from unstuck.process.clock import Clock, SystemClock
+from unstuck.process.atomic_files import DiskFiles
+from unstuck.process.clock import Clock
 from unstuck.process.processes import LocalProcesses
-from unstuck.redaction.redactor import REDACTED, redactor
-from unstuck.report.summaries import Summary, summary
-from unstuck.toolchain.detection import commands, describe, way_around
+from unstuck.redaction.redactor import redactor
+from unstuck.toolchain.detection import commands, describe
 from unstuck.verify.check_cache import NoMemory, open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
 
 INSIDE = "UNSTUCK_RUN"
 SECOND_SLOTS = 2000
 """Far behind the slots of tasks, and of verifications by hand."""
-REQUEST_TIMEOUT_SECONDS = 10.0
-"""How long a command waits until a running supervisor has read its request."""
-REQUEST_POLL_SECONDS = 0.02
-NOTHING_LEFT = "Nothing is left to do: every task of the plan is done."
 
 Listener = Callable[[Entry, RunState], None]
 
@@ -81,247 +61,66 @@ class Watcher:
     activity: Callable[[str, str], None] = _nobody
 
 
-@dataclass(slots=True)
-class Run:
-    """One durable execution of a plan."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorBuilder:
+    """The choices of one run, and the supervisor that follows from them on this machine."""
 
-    _repository: Repository
-    _config: Config
-    _plan_file: PlanFile
-    _options: Options
-    _watcher: Watcher
-    _run: str | None = None
-    _open_journal: Callable[[Path], Store] | None = None
-    _clock: Clock | None = None
-    state: RunState = field(default_factory=RunState, init=False)
-    run_stop: RunStop = field(init=False)
+    repository: Repository
+    config: Config
+    plan_file: PlanFile
+    options: Options
+    watcher: Watcher
+    run_stop: RunStop
+    clock: Clock
 
-    def __post_init__(self) -> None:
-        self.run_stop = RunStop(self._config.limits.drain)
-
-    def go(self, *, fresh: bool = False, accept_plan_change: bool = False, start_from: str | None = None) -> Summary:
-        """Run the plan, or what is left of it, to the end; return what it came to."""
-        refuse_inside_an_agent()
-        self._refuse_below_own_session()
-        plan = self._sound_plan()
-        first = _first(plan, start_from)
-        self._repository.exclude_unstuck_folder()
-        if fresh:
-            self._crew(plan, None)  # nothing is set aside for an agent that cannot be started
-            plan = begin_anew(self._repository, self._plan_file, plan, self._plan_name)
-        with self._journal() as journal:
-            run = None if fresh else self._choose(journal, again=first is not None)
-            remember_store(self._repository, self._config.store.url)  # not before it answered
-            found = (
-                adopt(self._repository.root, self._repository.git, plan)
-                if run is None and not fresh
-                else Adopted(plan=plan)
-            )
-            plan = found.plan
-            if run is None and first is None and all(task.done or task.skipped for task in plan.tasks):
-                return Summary(run="", exit_code=0, reason=NOTHING_LEFT, home="", rows=(), notes=(), seconds=0.0)
-            known = experience_of(journal, without=run or "")
-            crew = self._crew(plan, known if run is None else None)
-            plan = crew.without_missing_agents(plan)
-            run = run or f"{time.strftime('%Y%m%d')}-{secrets.token_hex(3)}"
-            with claimed(journal, run) as before:
-                if before is not None:
-                    remove_unfinished_writes(self._repository.unstuck_folder, self._repository.store)
-                entries = tuple(journal.read(run))
-                situation = Situation(
-                    entries=entries,
-                    plan=plan,
-                    started=self._started(run, plan),
-                    accept_plan_change=accept_plan_change,
-                    start_from=first,
-                    inherited=inherited(
-                        self._plan_file.path, *(() if journal.runs() else (self._repository.unstuck_folder,))
-                    )
-                    or found.inherited,
-                    warnings=(
-                        *found.notes,
-                        *self._warnings(),
-                        *crew.remarks,
-                        *missing_sandbox_notes(self._config, crew.agents),
-                        *who_begins(self._options),
-                    ),
-                    dead_owner=before.pid if before else None,
-                    awaits_approval=asked_by(self._plan_file).awaits_approval,
-                )
-                complaints = Complaints()
-                with listening(self._config, self._layout, complaints) as listeners:
-                    supervisor = self._supervisor(journal, run, fold(entries), plan, crew.agents, known, listeners)
-                    complaints.note = supervisor.services.recorder.note
-                    with with_dispatcher(supervisor, journal, self._config, self._repository) as staff:
-                        staff.work(situation)
-                return summary(self.state, time.time(), live=False)
-
-    def operate(self, verb: Verb, *, task: str | None = None, text: str = "", shown: str = "") -> Operated | None:
-        """Leave a request and carry it out; None if a living supervisor will do that.
-
-        One that a session leaves is recorded and told as well, and refused.
-        """
-        assert self._run is not None
-        with self._journal() as journal:
-            request = replace(
-                _request(verb, task, self._foreign(journal)),
-                text=redacted(text, redactor(os.environ)),
-                shown_tree=shown,
-            )
-            with journal.attended() as attended:
-                request = replace(request, pid=os.getpid(), token=attended.token)
-                number = journal.leave(self._run, request)
-                if self._is_taken(journal, attended):
-                    refused = refusal_of(request)
-                    return Operated(request=request, refused=refused) if refused else None
-                with claimed(journal, self._run):
-                    state = fold(journal.read(self._run))
-                    known = experience_of(journal, without=self._run)
-                    supervisor = self._supervisor(journal, self._run, state, self._plan_file.read(), {}, known)
-                    with with_dispatcher(supervisor, journal, self._config, self._repository) as staff:
-                        return staff.answer()[number]
-
-    def concerns(self) -> tuple[Problem, ...]:
-        """List what a careful reader would ask about the plan."""
-        return with_review_concerns(self._plan_file.read(), gates=len(self._config.checks)).concerns
-
-    def uncommitted(self) -> tuple[str, ...]:
-        """List the user's files that the run does not see, because it starts from HEAD."""
-        used = {*self._plan_paths, CONFIG_NAME}  # read from where they lie, whatever git knows of them
-        return tuple(path for path in self._repository.uncommitted() if path not in used)
-
-    # --- below ---------------------------------------------------------------------------------------
-
-    def _started(self, run: str, plan: Plan) -> RunStarted:
-        """Say how the run begins, if it is a new one."""
-        session = calling_session()
-        return RunStarted(
-            run=run,
-            plan=plan.path,
-            format=plan.format,
-            base=self._repository.head,
-            branch=self._repository.branch,
-            options=self._options,
-            tasks=tuple(plan.tasks),
-            title=plan.title,
-            plan_files=self._plan_paths,
-            inside=session.run if session else "",
-        )
-
-    def _refuse_below_own_session(self) -> None:
-        """Refuse to begin or go on with anything in the repository whose run this process works for, and have it told."""
-        session, known = calling_session(), self._config.store.url or journal_path(self._repository).exists()
-        if session is None or not session.run or not known:
-            return
-        with self._journal() as journal:
-            if session.run not in journal.runs():
-                return
-            request = _request("run", None, str(session))
-            journal.leave(session.run, request)
-        raise BadUsage(refusal_of(request), hint="Nothing was changed.")
-
-    def _crew(self, plan: Plan, known: Experience | None) -> AgentSet:
-        """Say who works: as asked, as configured or as found; a new run begins with whom experience speaks for."""
-        if not self._options.agents:
-            self._options = replace(self._options, agents=self._config.agent or first_agent_on_path(self._config))
-        if known is not None:
-            self._options = order_agents(self._options, known)
-        _refuse_hidden(self._options.agents, plan)
-        root, options, here = self._repository.root, self._options, not self._config.store.url
-        return gather_agents(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
-
-    def _foreign(self, journal: Store) -> str:
-        """Name the session that this process belongs to, unless the run is one that the session itself began."""
-        session = calling_session()
-        started = fold(journal.read(self._run or "")).started
-        own = session is not None and started is not None and started.inside == session.run != ""
-        return str(session) if session is not None and not own else ""
-
-    def _is_taken(self, journal: Store, attended: RequestProof) -> bool:
-        """Wait until a living supervisor has looked at a request; False where none is alive, or it ends meanwhile."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
-        while (owner := journal.owner(self._run)) is not None and owner.is_alive(time.time()):
-            if attended.was_checked is None or attended.was_checked():
-                return True
-            if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"The supervisor (pid {owner.pid}) has not looked at it for {REQUEST_TIMEOUT_SECONDS:.0f} seconds: is it suspended?",
-                    hint=f"Nothing was done. Let it go on (`kill -CONT {owner.pid}`) or end it (`kill -9 {owner.pid}`), then say it again.",
-                )
-            time.sleep(REQUEST_POLL_SECONDS)
-        return attended.was_checked is not None and attended.was_checked()
-
-    @contextmanager
-    def _journal(self) -> Iterator[Store]:
-        opened = self._open_journal
-        journal = opened(journal_path(self._repository)) if opened else open_for_run(self._repository, self._config)
-        with closing(journal):
-            yield journal
-
-    def _choose(self, journal: Store, *, again: bool) -> str | None:
-        """Return the run to go on with, and take its stored options; None for a new one. `again`: even a finished one."""
-        for run in (self._run,) if self._run else reversed(journal.runs()):
-            entries = tuple(journal.read(run))
-            started = entries[0].event if entries else None
-            if not isinstance(started, RunStarted) or (not self._run and started.plan != self._plan_name):
-                continue
-            if not self._run and not again and not unfinished(entries):
-                return None
-            asked, stored = self._options, started.options
-            budget = stored.budget_usd if asked.budget_usd is None else asked.budget_usd  # it may be raised on the way
-            self._options = replace(stored, agents=asked.agents or stored.agents, budget_usd=budget)
-            return run
-        return None
-
-    def _supervisor(
+    def build(
         self,
         journal: Store,
         run: str,
         state: RunState,
         plan: Plan,
         agents: Mapping[str, Agent],
-        known: Experience,
+        experience: Experience,
         listeners: tuple[Listener, ...] = (),
     ) -> Supervisor:
-        self.state = state
+        """Return the supervisor of the run, with the services of this machine."""
         layout = self._layout
         show_store(layout.home, layout.store)
         log = ExecutionLog(layout.store / "logs" / "execution.log")
-        recorder = Recorder(journal, state, redactor(os.environ), (log, *listeners, self._watcher.entry))
+        recorder = Recorder(journal, state, redactor(os.environ), (log, *listeners, self.watcher.entry))
         checks = self._check_context(run, state, plan)
-        clock = self._clock or SystemClock()
         context = RunContext(
             run_id=run,
-            settings=self._config,
+            settings=self.config,
             policy=self._policy,
-            recovery_policy=self._recovery(),
-            experience=known,
+            recovery_policy=self._recovery_policy(),
+            experience=experience,
             guidance=catalog_guidance(),
             layout=layout,
-            max_time_seconds=self._options.max_time,
-            budget_usd=self._options.budget_usd,
+            max_time_seconds=self.options.max_time,
+            budget_usd=self.options.budget_usd,
         )
         services = Services(
             recorder=recorder,
             checks=checks,
-            dispatcher=LocalDispatcher(checks, agents, clock),
+            dispatcher=LocalDispatcher(checks, agents, self.clock),
             agents=agents,
-            plan_file=self._plan_file,
-            clock=clock,
-            remedies=Relief(self._repository.root, checks.sandbox),
+            plan_file=self.plan_file,
+            clock=self.clock,
+            remedies=Relief(self.repository.root, checks.sandbox),
         )
         return Supervisor(
             context=context,
             services=services,
             journal=journal,
             run_files=self._run_files(services, context),
-            home=self._home(run, state),
+            home=self._merge_back(run, state),
             stop=self.run_stop,
         )
 
     def _check_context(self, run: str, state: RunState, plan: Plan) -> CheckContext:
         """Return what the run's checks are run with on this machine."""
-        repository, config, options = self._repository, self._config, self._options
+        repository, config, options = self.repository, self.config, self.options
         uses_cache = config.verify.cache and options.cache
         return CheckContext(
             run_id=run,
@@ -330,7 +129,9 @@ class Run:
             gates=gates_of(config, repository.root, plan.gates),
             tasks={task.id: with_check_timeout(task, config.verify.timeout) for task in plan.tasks},
             state=state,
-            workspace=workspace_of(repository, config, run, self._untracked_plan(), self._plan_paths),
+            workspace=workspace_of(
+                repository, config, run, self._untracked_plan(), plan_paths(self.repository, self.plan_file)
+            ),
             processes=LocalProcesses(),
             own_files=DiskFiles(),
             judge=open_rulebook(repository.root),
@@ -340,7 +141,7 @@ class Run:
             second_checkout_offset=second_checkout_offset(options.parallel),
             sandbox=sandbox_of(config, repository),
             check_cache=open_memory(repository, config) if uses_cache else NoMemory(),
-            show_activity=self._watcher.activity,
+            show_activity=self.watcher.activity,
         )
 
     def _run_files(self, services: Services, context: RunContext) -> Projections:
@@ -349,114 +150,71 @@ class Run:
         return Projections(
             home=context.layout.home,
             store=context.layout.store,
-            plan=self._plan_file,
-            stack=describe(self._repository.root, gates),
+            plan=self.plan_file,
+            stack=describe(self.repository.root, gates),
             commands=commands(gates),
-            spec=spec_folder(self._plan_file, note),
+            spec=spec_folder(self.plan_file, note),
             limits=context.policy.limits,
             told=note,
         )
 
     @property
     def _layout(self) -> Layout:
-        return Layout(self._repository.root, self._repository.store)
+        return Layout(self.repository.root, self.repository.store)
 
     @property
     def _policy(self) -> Policy:
-        return policy_of(self._options, self._config, asked_by(self._plan_file))
+        return policy_of(self.options, self.config, asked_by(self.plan_file))
 
-    def _recovery(self) -> Policy | None:
-        """Return the profile of tasks that force recovery mode: smart-ralph's, but the run's own word on stuck tasks."""
-        if not self._plan_file.extensible:
+    def _recovery_policy(self) -> Policy | None:
+        """Return the profile of tasks that force recovery mode: smart-ralph's, with the run's own `on_stuck`."""
+        if not self.plan_file.extensible:
             return None
-        forced = policy_of(replace(self._options, profile=RECOVERY), self._config, asked_by(self._plan_file))
+        forced = policy_of(replace(self.options, profile=RECOVERY), self.config, asked_by(self.plan_file))
         return replace(forced, on_stuck=self._policy.on_stuck)
 
-    def _home(self, run: str, state: RunState) -> MergeBack:
-        """Return the way home: to the branch and the commit that the run began with."""
-        repository = self._repository
+    def _merge_back(self, run: str, state: RunState) -> MergeBack:
+        """Return what merges the run back into the branch and the commit that it began with."""
+        repository = self.repository
         if state.started is not None:
             repository = replace(repository, branch=state.started.branch, head=state.started.base)
         return MergeBack(
             repository=repository,
             run=run,
             identity=repository.identity(),
-            mode="single" if self._options.commit == "single" else "auto",
-            sign=self._config.git.sign,
+            mode="single" if self.options.commit == "single" else "auto",
+            sign=self.config.git.sign,
         )
-
-    def _sound_plan(self) -> Plan:
-        plan = with_review_concerns(
-            replace(self._plan_file.read(), path=self._plan_name), gates=len(self._config.checks)
-        )
-        if found := plan_problems(plan):
-            raise InvalidPlan(
-                not_runnable(plan, found),
-                hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started.",
-            )
-        for name in (self._plan_file.path.name, *self._plan_file.companions):
-            require_writable(self._plan_file.path.with_name(name))
-        return plan
 
     def _untracked_plan(self) -> tuple[str, ...]:
-        """List what an agent should read and git does not carry: an untracked plan, with its spec folder."""
-        folder = str(PurePath(self._plan_name).parent)
-        if self._plan_file.spec_folder and self._plan_paths and folder != ".":
+        """Return the files of an untracked plan, which git does not bring into a slot."""
+        folder = str(PurePath(plan_name(self.repository, self.plan_file)).parent)
+        if self.plan_file.spec_folder and plan_paths(self.repository, self.plan_file) and folder != ".":
             return (folder,)
-        parts = self._plan_paths[:1] if self._plan_file.spec_folder else self._plan_paths
+        parts = (
+            plan_paths(self.repository, self.plan_file)[:1]
+            if self.plan_file.spec_folder
+            else plan_paths(self.repository, self.plan_file)
+        )
         return tuple(path for path in parts if not self._tracked(path))
 
-    def _warnings(self) -> tuple[str, ...]:
-        """Say what will not be placed in slots, because it would lead back into the user's checkout."""
-        root, workspace = self._repository.root, self._config.workspace
-        found = (*unsafe_copies(root, workspace.copy), *unsafe_copies(root, workspace.link, linked=True))
-        return (
-            *(f"{trap.message} {way_around(root, trap)}" for trap in found),
-            *note_found(gates_of(self._config, root)),
-        )
-
     def _tracked(self, path: str) -> bool:
-        return bool(self._repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
-
-    @property
-    def _plan_paths(self) -> tuple[str, ...]:
-        """The plan and its companions, relative to the root; empty for one outside of the checkout, or kept by us."""
-        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
-        if plan.is_relative_to(self._repository.store.resolve()):
-            return ()
-        paths = [plan, *(plan.parent / name for name in self._plan_file.companions)]
-        return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
-
-    @property
-    def _plan_name(self) -> str:
-        """The plan from the root, so that it is found again where the repository was moved to."""
-        plan, root = self._plan_file.path.resolve(), self._repository.root.resolve()
-        return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
+        return bool(self.repository.git.names("ls-files", "-z", "--", f":(literal){path}"))
 
 
-def _refuse_hidden(agents: Sequence[str], plan: Plan) -> None:
-    """Start no command that a secret was taken out of: the agent would only be told that its key is wrong."""
-    again = "go 'THE GOAL'" if plan.format == GOAL else f"run {shlex.quote(plan.path)}"
-    if hidden := next((agent for agent in agents if REDACTED in agent), ""):
-        raise BadUsage(
-            f"Secrets are not stored, so the command of this run's agent is not known whole: {hidden}",
-            hint=f"Name the agent again, and the run goes on: unstuck {again} --agent 'COMMAND'",
-        )
+def plan_paths(repository: Repository, plan_file: PlanFile) -> tuple[str, ...]:
+    """Return the plan's files relative to the root. Empty for a plan outside the checkout, or one that unstuck keeps."""
+    plan, root = plan_file.path.resolve(), repository.root.resolve()
+    if plan.is_relative_to(repository.store.resolve()):
+        return ()
+    paths = [plan, *(plan.parent / name for name in plan_file.companions)]
+    return tuple(str(path.relative_to(root)) for path in paths if path.is_relative_to(root))
 
 
-def _first(plan: Plan, start_from: str | None) -> str | None:
-    """Return the task that a person wants to start from."""
-    found = find_task_id(plan.tasks, start_from) if start_from is not None else None
-    if start_from is not None and found is None:
-        raise BadUsage(
-            f"There is no task {start_from} in {plan.path}.", hint=f"See all of them with `unstuck plan {plan.path}`."
-        )
-    return found
-
-
-def _request(verb: Verb, task: str | None, session: str) -> Request:
-    place = f"{Path.cwd()} on {socket.gethostname()}"
-    return Request(id=0, verb=verb, task=task, requester=user_name(), place=place, at=time.time(), inside=session)
+def plan_name(repository: Repository, plan_file: PlanFile) -> str:
+    """Return the plan's path from the root, which stays valid where the repository is moved."""
+    plan, root = plan_file.path.resolve(), repository.root.resolve()
+    return str(plan.relative_to(root) if plan.is_relative_to(root) else plan)
 
 
 def refuse_inside_an_agent() -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 from unstuck.agents.agent_set import Agent
 from unstuck.app.config_file import read_config
 from unstuck.app.inspect import look
-from unstuck.app.journal_location import has_runs, open_for_run, with_last_store
+from unstuck.app.journal_location import claimed, has_runs, open_for_run, with_last_store
 from unstuck.app.open_run import plan_of
 from unstuck.app.services import refuse_inside_an_agent, second_checkout_offset, workspace_of
 from unstuck.app.settings import gates_of, sandbox_of
-from unstuck.app.state_folder import claimed
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.engine.local_dispatcher import LocalDispatcher
 from unstuck.engine.stops import RunStop

@@ -31,7 +31,8 @@ from unstuck.model.event import Entry, Options, RunResumed
 from unstuck.report.summaries import Summary, run_object
 
 if TYPE_CHECKING:
-    from unstuck.app.services import Run, Watcher
+    from unstuck.app.run import Run
+    from unstuck.app.services import Watcher
 
 SHOWN_CONCERNS = 10
 STDOUT, STDERR = 1, 2
