@@ -23,8 +23,9 @@ from hashlib import sha256
 from itertools import chain
 
 from unstuck.model.plan import Problem, Task, dependencies_on_all
-from unstuck.plans.blocks import Block, Reading, Scanner, almost_tasks, name_tasks, read_head, title_of
+from unstuck.plans.blocks import Block, Reading, almost_tasks, name_tasks, read_head, title_of
 from unstuck.plans.fields import read_fields
+from unstuck.plans.literal_text import Scanner
 from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from unstuck.model.verdict import Check
-from unstuck.plans.blocks import KEY, Block, Scanner, Stretch
+from unstuck.plans.blocks import KEY, Block
+from unstuck.plans.literal_text import Scanner, Stretch
 from unstuck.toolchain.shell import Runnable, can_fail, first_word
 
 _DEPENDS = r"Depends(?:[ \t_-]+on)?|Dependencies|Blocked[ \t_-]+by"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unstuck.model.plan import Plan, Problem, Task, conventional_subject, dependencies_on_all
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check
-from unstuck.plans.editor import Edit, apply
+from unstuck.plans.blocks import Edit, apply_edits
 from unstuck.plans.fields import code_spans
 from unstuck.shipped import shipped_toml
 from unstuck.toolchain.command_roles import effect, only_checks
@@ -599,7 +599,7 @@ def read(name: str, text: str, path: str, *, tag: str = "", runnable: Runnable =
 
 def mark(name: str, text: str, statuses: Mapping[str, str], tag: str = "") -> str:
     """Write where tasks stand; no other byte changes. Raise ValueError for what cannot be read."""
-    return apply(text, list(FORMATS[name][2](places(text), statuses, tag)))
+    return apply_edits(text, list(FORMATS[name][2](places(text), statuses, tag)))
 
 
 UNKNOWN = (

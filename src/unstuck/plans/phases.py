@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from unstuck.model.plan import Problem
 from unstuck.model.verdict import CheckKind
-from unstuck.plans.blocks import Scanner
 from unstuck.plans.fields import code_spans
+from unstuck.plans.literal_text import Scanner
 from unstuck.shipped import shipped_toml
 from unstuck.toolchain.command_roles import only_checks
 from unstuck.toolchain.shell import Runnable, can_fail, first_word

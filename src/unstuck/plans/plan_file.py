@@ -17,9 +17,8 @@ from typing import Protocol
 from unstuck.model.errors import BadUsage, CannotWrite
 from unstuck.model.plan import Insertion, Plan, Problem, Task
 from unstuck.plans import dialects, json_formats, superplan, tasks_md
-from unstuck.plans.blocks import OUR_ID
+from unstuck.plans.blocks import OUR_ID, Located
 from unstuck.plans.dialects import DIALECTS
-from unstuck.plans.editor import Located
 from unstuck.plans.tasks_md import read_tasks_md
 from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes
 from unstuck.toolchain.shell import BUILTINS, Runnable

@@ -12,7 +12,7 @@ from typing import Literal
 
 from unstuck.model.plan import Plan, Problem, Task, plan_problems
 from unstuck.model.text import one_line
-from unstuck.plans.editor import Edit, apply
+from unstuck.plans.blocks import Edit, apply_edits
 from unstuck.plans.fields import find_verify
 from unstuck.shipped import shipped_toml
 from unstuck.toolchain.command_roles import effect
@@ -148,7 +148,7 @@ def mark_proposed(text: str, by: str) -> str:
             name, star = ("bold", "**") if head["bold"] else ("plain", "")
             mark = f"{star} (proposed by {who}):{' ' if head['value'] else ''}"
             edits.append(Edit(head.end(name), head.start("value"), mark))
-    return apply(text, edits)
+    return apply_edits(text, edits)
 
 
 def remove_proposal_marks(text: str) -> str:
@@ -158,7 +158,7 @@ def remove_proposal_marks(text: str) -> str:
         if mark := next((name for name in ("mark", "plain_mark") if head[name]), ""):
             before = text[: head.start(mark)].rstrip(" \t")
             edits.append(Edit(len(before), head.end(mark), ""))
-    return apply(text, edits)
+    return apply_edits(text, edits)
 
 
 def draft_problems(plan: Plan, own: Sequence[str] = (), *, complete: bool = True) -> tuple[Problem, ...]:

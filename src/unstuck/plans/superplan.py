@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from unstuck.model.plan import Plan, Problem, Task, conventional_subject
 from unstuck.model.verdict import Check, CheckKind
-from unstuck.plans.editor import Edit, apply
+from unstuck.plans.blocks import Edit, apply_edits
 from unstuck.plans.phases import (
     Cell,
     Document,
@@ -265,7 +265,7 @@ def _digest(phase: Phase) -> str:
         status = section.fact(*STATUS)
         ours = [(box.place, box.place + len(box.mark)) for box in section.boxes]
         ours += [(status.start, status.end)] if status else []
-        text = apply(text, [Edit(start - section.start, end - section.start, "") for start, end in ours]).strip()
+        text = apply_edits(text, [Edit(start - section.start, end - section.start, "") for start, end in ours]).strip()
     return hashlib.sha256("\n".join([*cells, text]).encode(errors="replace")).hexdigest()[:16]
 
 
@@ -348,7 +348,7 @@ def mark(text: str, statuses: Mapping[str, str]) -> str:
     _read_tables(found, part, document)
     _read_sections(found, part, document, lambda _: False)
     edits = [_edits(phase, wanted[name]) for name, phase in found.phases.items() if name in wanted]
-    return apply(text, list(chain.from_iterable(edits)))
+    return apply_edits(text, list(chain.from_iterable(edits)))
 
 
 def _edits(phase: Phase, wanted: PhaseStatus) -> Iterator[Edit]:

@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from unstuck.model.plan import Plan, Problem, Task, cleans_up
-from unstuck.plans.blocks import KEY, Block, Reading, Scanner, almost_tasks, name_tasks, shape
-from unstuck.plans.editor import Located
+from unstuck.plans.blocks import KEY, Block, Located, Reading, almost_tasks, id_shape, name_tasks
 from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
+from unstuck.plans.literal_text import Scanner
 from unstuck.toolchain.command_roles import only_checks, role_of
 from unstuck.toolchain.shell import Runnable, can_fail
 
@@ -278,11 +278,11 @@ def _is_checker(span: str) -> bool:
 
 def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
     """Name fields that list tasks of the plan and are not read: a dependency that nobody keeps to is worse than none."""
-    known, own = {block.id for block in blocks}, {shape(block.id) for block in blocks}
+    known, own = {block.id for block in blocks}, {id_shape(block.id) for block in blocks}
     for block in blocks:
         for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
             listed = () if is_field(flat, found.start()) or _OTHERS.fullmatch(found[1]) else named_tasks(found[2])
-            if not known.isdisjoint(listed) and own.issuperset(map(shape, listed)):
+            if not known.isdisjoint(listed) and own.issuperset(map(id_shape, listed)):
                 yield Problem(
                     message=f"Task {block.id}: the field {found[1]!r} names tasks and is not read.",
                     line=flat.count("\n", 0, found.start()) + 2,
