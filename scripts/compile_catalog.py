@@ -40,6 +40,5 @@ def compile_table(name: str) -> str:
 if __name__ == "__main__":
     (CATALOG / "rules.json").write_text(compile_catalog(), encoding="utf-8")
     (CATALOG / "chains.json").write_text(compile_chains(), encoding="utf-8")
-    for table in ("toolchains", "runners"):
-        (CATALOG / f"{table}.json").write_text(compile_table(table), encoding="utf-8")
+    (CATALOG / "runners.json").write_text(compile_table("runners"), encoding="utf-8")
     (CATALOG / "secrets.json").write_text(compile_secrets(), encoding="utf-8")

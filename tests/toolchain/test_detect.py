@@ -3,10 +3,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from scripts.compile_catalog import compile_table
 
 from unstuck.agents.manifests import agent_catalog, agents_on_path
-from unstuck.shipped import shipped
 from unstuck.toolchain.detection import detect
 
 NODE = json.dumps(
@@ -362,7 +360,3 @@ def _write(root: Path, files: dict[str, str]) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-
-
-def test_the_compiled_table_of_stacks_is_up_to_date() -> None:
-    assert shipped("toolchains.json") == compile_table("toolchains"), "run `make rules`"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unstuck.toolchain.command_roles import answers, role
+from unstuck.toolchain.command_roles import is_answer, role
 from unstuck.toolchain.shell import programs
 
 
@@ -60,4 +60,4 @@ def test_quoted_text_is_not_cut_into_commands() -> None:
     ],
 )
 def test_some_exit_codes_are_answers(command: str, code: int, expected: bool) -> None:
-    assert answers(command, "", code) is expected
+    assert is_answer(command, "", code) is expected

@@ -10,7 +10,7 @@ from unstuck.model.outcome import Ended
 from unstuck.model.verdict import CheckKind, CheckResult, Counts, Remark, Severity
 from unstuck.toolchain.command_roles import effect
 from unstuck.toolchain.shell import can_fail
-from unstuck.toolchain.toolchains import checking_form, is_plain_run, selecting, shows_tests
+from unstuck.toolchain.toolchains import checking_form, is_plain_run, selecting_command, shows_tests
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import found
 from unstuck.verify.exam import judge_all, weigh
@@ -153,7 +153,7 @@ SELECTIONS = {
 
 @pytest.mark.parametrize(("command", "files", "line"), SELECTIONS.values(), ids=SELECTIONS.keys())
 def test_some_files_are_run_as_the_checks_run_all(command: str, files: list[str], line: str | None) -> None:
-    assert selecting([command], files) == line
+    assert selecting_command([command], files) == line
 
 
 def test_a_plain_run_is_one_that_nothing_turns_round() -> None:

@@ -14,7 +14,7 @@ from unstuck.diagnosis.output.tool_output import Reading, read
 from unstuck.diagnosis.rule import Rule
 from unstuck.model.failure import KINDS, Judged, Kind
 from unstuck.model.text import one_line
-from unstuck.toolchain.command_roles import Role, answers, role
+from unstuck.toolchain.command_roles import Role, is_answer, role
 from unstuck.toolchain.shell import parts, programs
 
 MESSAGE_CHARS = 300
@@ -383,7 +383,7 @@ def _succeeded(evidence: Evidence, hits: Sequence[Hit], votes: Sequence[Vote], r
         return heaviest < TEXT_ALONE or bool(succeeded and max(succeeded) > max(failed) and heaviest < 90)  # noqa: PLR2004
     return (
         heaviest < TEXT_ALONE
-        and answers(evidence.command, evidence.tool, evidence.exit_code)
+        and is_answer(evidence.command, evidence.tool, evidence.exit_code)
         and not evidence.stderr.strip()
     )
 

@@ -16,7 +16,7 @@ from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_guidance, catalog_rules, catalog_words, read_rules, user_file
 from unstuck.diagnosis.scanning import RuleScanner
 from unstuck.model.failure import KINDS, Kind
-from unstuck.toolchain.command_roles import of_system
+from unstuck.toolchain.command_roles import is_system_command
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -39,7 +39,7 @@ class Rulebook:
         if not any(rules[hit.rule].strength >= OWN_WORDS and rules[hit.rule].proves in KINDS for hit in hits):
             from unstuck.diagnosis.wording import read  # noqa: PLC0415  # not where a tool's own words are enough
 
-            said = read(texts, self._words, evidence.exit_code, guess=not of_system(evidence.command))
+            said = read(texts, self._words, evidence.exit_code, guess=not is_system_command(evidence.command))
             hits, rules = [*hits, *said], self._with_words
         judged = judge(evidence, found, hits, rules)
         return replace(judged, evidence=evidence) if judged is not None else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from posixpath import join, normpath
 
 from unstuck.model.verdict import CheckKind
-from unstuck.toolchain.command_roles import listed, role_of
+from unstuck.toolchain.command_roles import role_of, runs_other_checks
 from unstuck.toolchain.python_needs import text_of
 from unstuck.toolchain.shell import can_fail, programs
 
@@ -73,24 +73,19 @@ def differences(
         elif not _is_covered(ci_command.command, check):
             remedy = "Make them the same: what lands here should pass there."
             yield f"{line}; the check {ci_command.kind} is `{check}`.", remedy
-    if not commands or any(_runs_other_checks(ci_command.command) for ci_command in commands):
+    if not commands or any(runs_other_checks(ci_command.command) for ci_command in commands):
         return
     kinds_in_ci = {ci_command.kind for ci_command in commands}
     for kind, check in checks.items():
-        if kind in CHECK_KINDS and kind not in kinds_in_ci and not _runs_other_checks(check):
+        if kind in CHECK_KINDS and kind not in kinds_in_ci and not runs_other_checks(check):
             yield f"The check {kind} (`{check}`) is not run by CI.", ""
 
 
 def _is_covered(command: str, check: str) -> bool:
     """Return whether a check runs what a command of the CI runs, as far as the text shows."""
-    if _runs_other_checks(check) or _runs_other_checks(command):
+    if runs_other_checks(check) or runs_other_checks(command):
         return True
     return _checking_programs(command) <= _checking_programs(check)
-
-
-def _runs_other_checks(command: str) -> bool:
-    """Return whether a command may run checks of any kind: `make check`, `tox`, `pre-commit`."""
-    return any(part.split()[0] in listed("runs_others") for part in programs(command) if role_of(part))
 
 
 def _checking_programs(command: str) -> set[str]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unstuck.toolchain.command_roles import listed
 from unstuck.toolchain.toolchains import Setup, Signs, Toolchain
 
 VENVS = (".venv", "venv")
+NOT_OWN_FOLDERS = frozenset({"node_modules", "vendor", "target", "build", "dist", "examples", "docs", "venv"})
+"""Folders with installed, built and example files."""
 _REQUIREMENT_NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _INCLUDED_FILE = re.compile(r"^\s*-r\s*(\S+)", re.MULTILINE)
 _OWN_EXTRAS = re.compile(r"^\s*([\w.-]+)\[([\w.,\s-]+)\]\s*$")
@@ -89,7 +90,7 @@ def _pyproject_extras(pyproject: Mapping[str, Any]) -> dict[str, tuple[str, ...]
 
 
 def _with_own_extras(requirements: tuple[str, ...], extras: Requirements, own_name: str) -> Iterator[str]:
-    """Yield requirements; an extra of the project itself is replaced by what it lists."""
+    """Yield requirements, with the lists of the project's own extras in place of their names."""
     for requirement in requirements:
         match = _OWN_EXTRAS.match(requirement)
         if match is None or not own_name or _package_name(match[1]) != own_name:
@@ -111,7 +112,7 @@ def _setup_cfg_extras(root: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _setup_py_extras(root: Path) -> dict[str, tuple[str, ...]]:
-    """Return the literal `extras_require` of `setup(…)`; nothing of the file is run."""
+    """Return the literal `extras_require` of `setup(…)` without running the file."""
     try:
         tree = ast.parse(text_of(root / "setup.py"))
     except (SyntaxError, ValueError):
@@ -199,15 +200,15 @@ def text_of(path: Path) -> str:
 def project_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files that match a pattern, without installed, built and example files."""
     *above, last = pattern.split("/")
-    folders, excluded = [folder], listed("no_parts")
+    folders = [folder]
     for part in above:
         inside = [path for outer in folders for path in sorted(outer.glob(part)) if path.is_dir()]
-        folders = [path for path in inside if path.name == part or _is_own(path.name, excluded)]
+        folders = [path for path in inside if path.name == part or _is_own(path.name)]
     return [path for outer in folders for path in sorted(outer.glob(last)) if path.is_file()]
 
 
-def _is_own(name: str, excluded: tuple[str, ...]) -> bool:
-    return not name.startswith(".") and name not in excluded
+def _is_own(name: str) -> bool:
+    return not name.startswith(".") and name not in NOT_OWN_FOLDERS
 
 
 def has_sign(folder: Path, signs: Signs) -> bool:

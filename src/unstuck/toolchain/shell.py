@@ -1,13 +1,14 @@
-"""Read shell text without running it: its words and programs, and whether it can fail at all.
+"""Read shell commands without running them.
 
-The one reader of command lines: what a plan calls a check, and what a verdict makes of it, is decided here.
+Plans and verdicts read command lines only with these functions.
 """
 
 import re
+import shlex
 from collections.abc import Callable
 
 Runnable = Callable[[str], bool]
-"""Whether a word can begin a command."""
+"""A test of whether a word can begin a command."""
 
 _BUILTINS = (
     "! . : [ [[ { alias bg bind break builtin caller case cd command compgen complete continue coproc declare dirs disown"
@@ -18,12 +19,14 @@ _BUILTINS = (
 BUILTINS = frozenset(_BUILTINS.split())
 """Bash's builtins, and the keywords that can begin a command."""
 
+MOST_CHARS = 4000
+"""Of a longer command only the beginning is read."""
 QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\$\((?:[^()]|\([^()]*\))*\)|\\.", re.DOTALL)
 ENDS = re.compile(r"\|\||&&|[;|&\n]")
 _WHOLE = re.compile(rf"{QUOTED.pattern}|`[^`]*`", re.DOTALL)
 _CUTS = re.compile(r"\|\||&&|[;|\n]|(?<!>)&(?!>)")
 _TIMEOUT = r"timeout(?:\s+-\S+)*(?:\s+[\d.]+[smhd]?){1,2}\s+"
-"""With the time after which it kills, where that stands before the other."""
+"""With the kill time, where it stands before the time limit."""
 WRAPPERS = re.compile(
     r"^(?:\w+=\S*\s+"
     r"|(?:env|sudo|doas|time|nice|nohup|exec|command(?!\s+-[vV])|builtin|stdbuf|xvfb-run|catchsegv|set|then|do|else|if|while|!)"
@@ -44,13 +47,13 @@ _WORD = re.compile(r"[^\s;&|<>()]+")
 
 _NEVER_FAIL = frozenset({"echo", "printf", "true", ":", "sleep", "pwd", "date"})
 _BLOCKS = re.compile(r"[(){}`]|\$\(|(?:^|[;&|\n]\s*)(?:if|for|while|until|case|function|trap|\[\[|!)\b|(?:^|\s)!\s")
-"""A line with any of these is not taken apart: it is taken for a check."""
+"""A line with any of these is not split. It counts as a check that can fail."""
 _STRICT = re.compile(r"(?:^|[;&\n]\s*)set\s+(?:-\w*e|-o\s+errexit)")
-_GIVEN = re.compile(r"^\w+=\S*\s*")
+_ASSIGNED = re.compile(r"^\w+=\S*\s*")
 
 
 def first_word(command: str) -> str:
-    """Return the word that bash would look up first, past `(` and variable assignments; empty if there is none."""
+    """Return the first program that bash would look up, or an empty string."""
     at = 0
     rest = command.lstrip(" \t(")
     while assignment := _ASSIGNMENT.match(rest, at):
@@ -60,45 +63,44 @@ def first_word(command: str) -> str:
 
 
 def before_program(part: str) -> str:
-    """Return what stands before the program of a simple command: variables that it sets, and a limit to its time."""
-    found = _BEFORE.match(part)
-    return found[0] if found else ""
+    """Return the assignments and the time limit before the program of a simple command."""
+    match = _BEFORE.match(part)
+    return match[0] if match else ""
 
 
 def parts(command: str) -> tuple[str, ...]:
-    """Return the simple commands of a line as they stand; what is quoted, and where output goes, is no end of one."""
+    """Return the simple commands of a line. Quoted text and redirections do not end one."""
     hidden: list[str] = []
 
-    def hide(found: re.Match[str]) -> str:
-        hidden.append(found[0])
+    def hide(match: re.Match[str]) -> str:
+        hidden.append(match[0])
         return f"\x00{len(hidden) - 1}\x00"
 
     cut = _CUTS.split(_WHOLE.sub(hide, command))
-    shown = (re.sub(r"\x00(\d+)\x00", lambda found: hidden[int(found[1])], part).strip() for part in cut)
-    return tuple(part for part in shown if part)
+    restored = (re.sub(r"\x00(\d+)\x00", lambda match: hidden[int(match[1])], part).strip() for part in cut)
+    return tuple(part for part in restored if part)
 
 
 def words(part: str) -> list[str]:
-    """Return the words of a simple command, past parentheses and the variables that it sets."""
+    """Return the words of a simple command without parentheses and assignments."""
     bare = part.lstrip(" \t(!{")
     while bare.endswith(")") and bare.count(")") > bare.count("("):
         bare = bare[:-1].rstrip()
-    from shlex import split  # noqa: PLC0415  # a diagnosis needs no words
-
     try:
-        found = split(bare)
+        all_words = shlex.split(bare)
     except ValueError:  # a quotation that does not end
-        found = bare.split()
-    return found[next((place for place, word in enumerate(found) if not _GIVEN.fullmatch(word)), len(found)) :]
+        all_words = bare.split()
+    first = next((index for index, word in enumerate(all_words) if not _ASSIGNED.fullmatch(word)), len(all_words))
+    return all_words[first:]
 
 
 def programs(command: str) -> tuple[str, ...]:
-    """Return the simple commands of a line, each without what merely wraps it."""
-    return tuple(found for found in map(unwrapped, parts(command[:4000])) if found)
+    """Return the simple commands of a line without their wrappers such as `env` and `npx`."""
+    return tuple(part for part in map(unwrapped, parts(command[:MOST_CHARS])) if part)
 
 
 def can_fail(command: str) -> bool:
-    """Whether the line can end with another exit code than 0, as far as its text shows."""
+    """Return whether the line can end with another exit code than 0, as far as its text shows."""
     bare = re.sub(r"(?:^|\s)#.*$", "", QUOTED.sub(" '' ", command), flags=re.MULTILINE)
     if _BLOCKS.search(bare):
         return True
@@ -109,12 +111,12 @@ def can_fail(command: str) -> bool:
 
 
 def is_script(command: str) -> bool:
-    """Whether it has several lines: such a check ends with the first that fails, as a CI's does."""
+    """Return whether a command has several lines. As in CI, the first failing line ends it."""
     return "\n" in command.strip()
 
 
 def _list_can_fail(line: str) -> bool:
-    """Fold `a && b || c` from the left, as the shell does."""
+    """Evaluate `a && b || c` from the left, as the shell does."""
     first, *rest = re.split(r"(&&|\|\|)", line)
     possible = _pipeline_can_fail(first)
     for operator, part in zip(rest[::2], rest[1::2], strict=True):
@@ -125,7 +127,7 @@ def _list_can_fail(line: str) -> bool:
 
 def _pipeline_can_fail(pipeline: str) -> bool:
     last = pipeline.rpartition("|")[2].strip()
-    while match := _GIVEN.match(last):
+    while match := _ASSIGNED.match(last):
         last = last[match.end() :]
     words = last.split()
     if not words or words[0] in _NEVER_FAIL or words[0] == "set":
@@ -134,7 +136,7 @@ def _pipeline_can_fail(pipeline: str) -> bool:
 
 
 def unwrapped(part: str) -> str:
-    """Return a simple command without what merely wraps it, its program without folders."""
+    """Return a simple command without its wrappers, its program without folders."""
     for _ in range(6):
         shorter = WRAPPERS.sub("", part.lstrip("({ "))
         if shorter == part:

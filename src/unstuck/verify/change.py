@@ -11,7 +11,7 @@ from unstuck.model.changes import Change
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Remark, Severity
 from unstuck.shipped import shipped
-from unstuck.toolchain.toolchains import judges
+from unstuck.toolchain.toolchains import judging_files
 
 SYMLINK = 0o120000
 EVIDENCE_CHARS = 120
@@ -76,7 +76,7 @@ def is_judge(path: str) -> bool:
 @cache
 def _parts() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the rows; which settings and locks a stack has, the table of stacks says."""
-    of_the_stacks = dict(zip(("settings", "lock"), judges(), strict=True))
+    of_the_stacks = dict(zip(("settings", "lock"), judging_files(), strict=True))
     rows = [(row["name"], row.get("paths") or rf"(?:^|/)(?:{of_the_stacks[row['name']]})$") for row in known()["part"]]
     return tuple((part, re.compile(paths)) for part, paths in rows)
 

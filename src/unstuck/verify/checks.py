@@ -24,7 +24,7 @@ from unstuck.model.outcome import Ended
 from unstuck.model.verdict import Check, CheckResult, Counts
 from unstuck.toolchain.command_roles import role
 from unstuck.toolchain.shell import can_fail, programs, words
-from unstuck.toolchain.toolchains import is_plain_run, manifest_files, selecting
+from unstuck.toolchain.toolchains import is_plain_run, manifest_files, selecting_command
 from unstuck.verify.change import known, part_of, pattern
 from unstuck.verify.check_context import CheckContext
 from unstuck.verify.set_up import set_up
@@ -297,7 +297,7 @@ def is_test_run(check: Check) -> bool:
 
 def narrowed(checks: Sequence[Check], files: Collection[str]) -> Check | None:
     """Return a check for these test files alone, after the first of the checks whose runner can be asked for them."""
-    line = selecting([check.command for check in checks], sorted(files)) if files else None
+    line = selecting_command([check.command for check in checks], sorted(files)) if files else None
     return Check(command=line, kind="test", timeout=checks[0].timeout) if line else None
 
 
