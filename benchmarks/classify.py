@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.report import Report, Target
 from unstuck.compat.keyword_lists import auto_claude_type, forgekeeper_category
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.model.errors import BadUsage
 

@@ -10,7 +10,7 @@ from benchmarks.report import Report, Target
 from unstuck.diagnosis.evidence import plain
 from unstuck.diagnosis.rule import Rule
 from unstuck.diagnosis.rule_files import catalog_rules
-from unstuck.diagnosis.scanning import RuleScanner
+from unstuck.diagnosis.rulebook import RuleScanner
 from unstuck.model.text import clean
 
 MEGABYTE = 1_000_000

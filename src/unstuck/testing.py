@@ -12,8 +12,8 @@ from pathlib import Path
 
 from unstuck.agents.agent_set import Assignment
 from unstuck.agents.claims import session_claim
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.engine.context import RunContext, Services
 from unstuck.engine.local_dispatcher import PROBE, LocalDispatcher
 from unstuck.engine.pool import Pool
@@ -103,7 +103,7 @@ class NoJudge:
     def diagnose(self, evidence: Evidence) -> Diagnosis | None:  # the port's signature
         return None
 
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # nothing was found
+    def resets_at(self, diagnosis: Diagnosis, now: float) -> float | None:  # nothing was found
         return None
 
 

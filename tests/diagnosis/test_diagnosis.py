@@ -9,8 +9,7 @@ import pytest
 
 from unstuck.compat.keyword_lists import auto_claude_type, forgekeeper_category
 from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
-from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import BY_END, BY_SIGNAL
+from unstuck.diagnosis.evidence import KIND_OF_SESSION_END, KIND_OF_SIGNAL, Evidence
 from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
 from unstuck.model.failure import KINDS, Kind
 from unstuck.model.outcome import Ended, Outcome
@@ -84,7 +83,11 @@ def test_a_set_up_that_fails_is_told_with_its_command(case: dict[str, Any]) -> N
 
 def test_every_kind_has_examples_rules_guidance_and_a_ladder(rulebook: Rulebook) -> None:
     examples = Counter(case["kind"] for case in CASES)
-    proven = {rule.proves for rule in rulebook.rules} | {*BY_END.values(), *BY_SIGNAL.values(), *BY_THE_ENGINE}
+    proven = {rule.proves for rule in rulebook.rules} | {
+        *KIND_OF_SESSION_END.values(),
+        *KIND_OF_SIGNAL.values(),
+        *BY_THE_ENGINE,
+    }
     ladders = list(profiles().values())
     assert [
         kind

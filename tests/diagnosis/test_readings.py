@@ -9,7 +9,8 @@ from typing import Any
 
 from scripts.compile_catalog import compile_table
 
-from unstuck.diagnosis.output.tool_output import Reading, error_of, read
+from unstuck.diagnosis.output.reading import Reading
+from unstuck.diagnosis.output.tool_output import error_of, read_output
 from unstuck.shipped import shipped
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -38,7 +39,7 @@ def test_every_recorded_output_is_read_as_people_read_it() -> None:
     for tool, cases in EXPECTED.items():
         for case, expected in cases.items():
             text = text_of(tool, case)
-            told = seen(read(text, formatter=case == "list"), text)
+            told = seen(read_output(text, formatter=case == "list"), text)
             if told != expected:
                 wrong[f"{tool}/{case}"] = (told, expected)
     assert not wrong
@@ -55,32 +56,32 @@ def test_the_table_of_runners_is_compiled() -> None:
 
 def test_colour_changes_nothing_but_the_colour() -> None:
     for tool, plain in (("maven", "several"), ("gcc", "errors"), ("eslint", "several"), ("phpunit", "several")):
-        coloured, without = read(text_of(tool, "colour")), read(text_of(tool, plain))
+        coloured, without = read_output(text_of(tool, "colour")), read_output(text_of(tool, plain))
         assert (coloured.failures, coloured.findings) == (without.failures, without.findings), tool
 
 
 def test_a_file_is_never_counted_as_a_test() -> None:
     for tool, cases in EXPECTED.items():
         for case in cases:
-            reading = read(text_of(tool, case))
+            reading = read_output(text_of(tool, case))
             assert not [one for one in reading.failures if one.name and one.name == one.file], f"{tool}/{case}"
-    assert read(text_of("jest", "silent")).failed == 3
+    assert read_output(text_of("jest", "silent")).failed == 3
 
 
 def test_prose_is_no_reading() -> None:
-    assert read("3 files changed, 10 insertions\nAll good, 4 passed the exam\n") == Reading()
-    assert read("") == Reading()
+    assert read_output("3 files changed, 10 insertions\nAll good, 4 passed the exam\n") == Reading()
+    assert read_output("") == Reading()
 
 
 def test_an_endless_output_is_read_at_both_ends() -> None:
     text = "x" * 50 + "\n"
-    reading = read(text * 40_000 + text_of("jest", "silent"))
+    reading = read_output(text * 40_000 + text_of("jest", "silent"))
     assert (reading.failed, reading.whole) == (3, False)
 
 
 def test_an_error_is_one_bounded_line_without_control_characters() -> None:
     hostile = "Error: \x1b[31mboom\x07\x1b]0;title\x07 " + "y" * 5000 + "\nmore\n"
-    told = error_of(read(hostile), hostile)
+    told = error_of(read_output(hostile), hostile)
     assert told.startswith("Error: boom")
     assert len(told) <= 300
     assert told.isprintable()
@@ -98,4 +99,4 @@ def test_an_agent_that_died_has_last_words() -> None:
         ),
         ("", ""),
     ):
-        assert error_of(read(text), text) == words
+        assert error_of(read_output(text), text) == words

@@ -12,8 +12,7 @@ from tests.growth import faster_than_linear
 from unstuck.diagnosis.evidence import Evidence, plain
 from unstuck.diagnosis.rule import needles
 from unstuck.diagnosis.rule_files import COMPILED, catalog_rules, compile_catalog, read_rules, user_file
-from unstuck.diagnosis.rulebook import Rulebook, open_rulebook
-from unstuck.diagnosis.scanning import RuleScanner
+from unstuck.diagnosis.rulebook import Rulebook, RuleScanner, open_rulebook
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Kind
 from unstuck.model.text import clean

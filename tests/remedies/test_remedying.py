@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.model.failure import Kind
 from unstuck.remedies.chain import ASK, Ask, Rendered, Risk, Shell, Step
 from unstuck.remedies.performing import Tried, walk
@@ -39,7 +39,7 @@ class Played:
         kind = kinds[evidence.stdout]
         return Diagnosis(kind=kind, confidence=1.0, message=evidence.stdout) if kind else None
 
-    def resets_at(self, found: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # the port's signature
+    def resets_at(self, diagnosis: Diagnosis, now: float) -> float | None:  # noqa: ARG002  # the port's signature
         return None
 
 

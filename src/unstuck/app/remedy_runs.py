@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.app.remedy_plan import RemedyPlanner, make_call, open_remedies, read_preferences
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.git.repository import find_repository
 from unstuck.model.errors import BadUsage, CannotWrite, UnstuckError

@@ -13,7 +13,7 @@ import click
 from unstuck.app.remedy_plan import NOTHING_FAILED, RemedyPlanner, judged, make_call, open_remedies, pattern_here
 from unstuck.cli import say
 from unstuck.cli.diagnose_command import Given, answers, evidence_options, opened, read_evidence, read_output
-from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.model.errors import BadUsage
 from unstuck.model.text import counted, one_line
 from unstuck.remedies.chain import RISKS, Risk, TaskType

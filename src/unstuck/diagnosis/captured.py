@@ -1,4 +1,4 @@
-"""What is worth keeping of a failure and telling of it: counts, files and messages by autobuild's type, advice, words to leave alone."""
+"""Collect the details of a failure for retries and people, by autobuild's failure types."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,16 @@ from typing import Any
 
 from unstuck.agents.printed_json import PhaseResult, UnreadableResult
 from unstuck.diagnosis.classifying import result_of
-from unstuck.diagnosis.output.tool_output import Finding, error_of, read
+from unstuck.diagnosis.output.reading import Finding, Reading
+from unstuck.diagnosis.output.tool_output import error_of, read_output
 from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.plan import Task
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Check, CheckKind, Verdict
 
-MOST = 20
-SAID_CHARS = 160
+MOST_ITEMS = 20
+MESSAGE_CHARS = 160
 
 NOUNS: Mapping[str, str] = {"test_failure": "test", "lint_error": "lint error", "typecheck_error": "type error"}
 
@@ -25,31 +26,31 @@ def phase_type(failure: Failure) -> str:
 
 
 def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
-    """Return what a retry and a person want to know about a failure of this type, for autobuild's types as it lists it."""
+    """Return the details of a failure that autobuild lists for its type."""
     kind = phase_type(failure)
     match kind:
         case "test_failure":
-            return _tested(failure)
+            return _test_details(failure)
         case "lint_error" | "typecheck_error" | "format_error":
-            return _found(kind, failure)
+            return _finding_details(kind, failure)
         case "timeout":
-            return _timeout(failure, verdict, outcome)
+            return _timeout_details(failure, verdict, outcome)
         case "verification_mismatch":
             red = [result.command for result in verdict.results if result.status == "fail"] if verdict else []
             claimed = outcome.claim if outcome else "none"
             return {"claimed": claimed, "found": verdict.status if verdict else "none", "discrepancy": red}
         case "task_incomplete":
-            return _incomplete(outcome)
+            return _progress_details(outcome)
         case "parse_error":
             unread = result_of(outcome) if outcome else None
-            reason = one_line(unread.reason, SAID_CHARS) if isinstance(unread, UnreadableResult) else failure.summary
+            reason = one_line(unread.reason, MESSAGE_CHARS) if isinstance(unread, UnreadableResult) else failure.summary
             return {"reason": reason, "last_activity": _last_line(outcome.ended) if outcome else ""}
         case _:
             return {}
 
 
 def headline(failure: Failure, before: Failure | None = None) -> str:
-    """Say a failure in a few words: `3 tests failing`, or `3 tests still failing` after the same before."""
+    """Return a failure in a few words: `3 tests failing`, or `3 tests still failing` after the same type."""
     kind = phase_type(failure)
     count = capture(failure).get("count") if kind in NOUNS else None
     if not count:
@@ -61,67 +62,66 @@ def headline(failure: Failure, before: Failure | None = None) -> str:
 
 
 def said(failure: Failure) -> str:
-    """Return the first thing that the output says about the failure, if it says anything."""
+    """Return the first message about the failure, or an empty string."""
     messages: Sequence[str] = capture(failure).get("messages", ())
     return messages[0] if messages else ""
 
 
-def _tested(failure: Failure) -> dict[str, Any]:
-    """Say how many tests fail, which, where and how; a file that does not load is a file, not a test."""
-    reading = read(failure.detail)
-    named = [one for one in reading.failures if one.name]
-    names = _first([one_line(name, SAID_CHARS) for name in ([one.label for one in named] or failure.tests)])
-    files = [one.file for one in reading.failures if one.file] or [
-        name.partition("::")[0] for name in names if "::" in name
-    ]
-    messages = [one.message for one in reading.failures if one.message] or [error_of(reading, failure.detail)]
+def _test_details(failure: Failure) -> dict[str, Any]:
+    """Return the failing tests with their files and messages. A file that does not load is not a test."""
+    reading = read_output(failure.detail)
+    labels = [test.label for test in reading.failures if test.name]
+    names = _first([one_line(name, MESSAGE_CHARS) for name in (labels or failure.tests)])
+    files = [test.file for test in reading.failures if test.file]
+    files = files or [name.partition("::")[0] for name in names if "::" in name]
+    messages = [test.message for test in reading.failures if test.message]
+    messages = messages or [error_of(reading, failure.detail)]
     return {
-        "count": max(reading.red, len(named)) or len(names),
+        "count": max(reading.red, len(labels)) or len(names),
         "files": _first(files),
         "tests": names,
-        "messages": _first([one_line(message, SAID_CHARS) for message in messages if message]),
+        "messages": _first([one_line(message, MESSAGE_CHARS) for message in messages if message]),
     }
 
 
-def _found(kind: str, failure: Failure) -> dict[str, Any]:
-    """Say what a linter, type checker or formatter complains of, and where."""
-    reading = read(failure.detail, formatter=kind == "format_error")
-    errors = [one for one in reading.findings if one.severity == "error"] or list(reading.findings)
-    files = _first([one.file for one in errors])
+def _finding_details(kind: str, failure: Failure) -> dict[str, Any]:
+    """Return the findings of a linter, type checker or formatter."""
+    reading = read_output(failure.detail, formatter=kind == "format_error")
+    errors = [finding for finding in reading.findings if finding.severity == "error"] or list(reading.findings)
+    files = _first([error.file for error in errors])
     if kind == "format_error":
         return {"count": len(files), "files": files}
-    sums = [
-        reading.measures[name]
-        for name in ("errors", "problems", "violations", "offenses", "issues")
-        if name in reading.measures
-    ]
-    count = (
-        len(errors)
-        if reading.findings and "errors" not in reading.measures
-        else max(len(errors), int(next(iter(sums), 0)))
-    )
-    found: dict[str, Any] = {"count": count, "files": files}
+    details: dict[str, Any] = {"count": _error_count(reading, errors), "files": files}
     if kind == "lint_error":
-        found["rules"] = _first([one.rule for one in errors if one.rule])
+        details["rules"] = _first([error.rule for error in errors if error.rule])
     else:
-        found["messages"] = _first([one_line(_complaint(one), SAID_CHARS) for one in errors])
-    return {**found, "lines": _first([f"{one.file}:{one.line}" for one in errors if one.line])}
+        details["messages"] = _first([one_line(_complaint(error), MESSAGE_CHARS) for error in errors])
+    return {**details, "lines": _first([f"{error.file}:{error.line}" for error in errors if error.line])}
 
 
-def _complaint(found: Finding) -> str:
-    """Return a complaint as type checkers print it: a numbered rule before the message, a named one behind it."""
-    if found.rule[-1:].isdigit():
-        return f"{found.severity} {found.rule}: {found.message}"
-    return f"{found.severity}: {found.message}{f' [{found.rule}]' if found.rule else ''}"
+def _error_count(reading: Reading, errors: Sequence[Finding]) -> int:
+    """Return the number of errors: as the tool sums it up, or as many as it lists."""
+    if reading.findings and "errors" not in reading.measures:
+        return len(errors)
+    names = ("errors", "problems", "violations", "offenses", "issues")
+    count = next((reading.measures[name] for name in names if name in reading.measures), 0)
+    return max(len(errors), int(count))
 
 
-def _first(found: Sequence[str]) -> list[str]:
-    """Return each once, in order, the first few."""
-    return list(dict.fromkeys(found))[:MOST]
+def _complaint(finding: Finding) -> str:
+    """Return a finding as type checkers print it: a numbered rule before the message, a named one after it."""
+    if finding.rule[-1:].isdigit():
+        return f"{finding.severity} {finding.rule}: {finding.message}"
+    return f"{finding.severity}: {finding.message}{f' [{finding.rule}]' if finding.rule else ''}"
 
 
-def _timeout(failure: Failure, verdict: Verdict | None, outcome: Outcome | None) -> dict[str, Any]:
-    """Say how long it took and what was last seen: of the check that did not end, or of the agent."""
+def _first(texts: Sequence[str]) -> list[str]:
+    """Return the first different texts in order."""
+    return list(dict.fromkeys(texts))[:MOST_ITEMS]
+
+
+def _timeout_details(failure: Failure, verdict: Verdict | None, outcome: Outcome | None) -> dict[str, Any]:
+    """Return the time that passed and the last line of the check or the agent that did not end."""
     slow = [result.ended for result in verdict.results if result.ended.ending == "wall_clock"] if verdict else []
     ended = slow[0] if slow and failure.kind == "check_timeout" else outcome.ended if outcome else None
     if ended is None:
@@ -129,21 +129,22 @@ def _timeout(failure: Failure, verdict: Verdict | None, outcome: Outcome | None)
     return {"after_seconds": round(ended.seconds, 1), "last_activity": _last_line(ended)}
 
 
-def _incomplete(outcome: Outcome | None) -> dict[str, Any]:
-    """Say how far the agent came by its own account, and what it last did."""
+def _progress_details(outcome: Outcome | None) -> dict[str, Any]:
+    """Return the progress that the agent reported, and its last line."""
     if outcome is None:
         return {}
-    found: dict[str, Any] = {"claimed": outcome.claim, "last_activity": _last_line(outcome.ended)}
-    said = result_of(outcome)
-    if isinstance(said, PhaseResult):
-        found |= {"tasks_completed": said.tasks_completed, "tasks_total": said.tasks_total}
-        found |= {"messages": [one_line(said.error_message, SAID_CHARS)]} if said.error_message else {}
-    return found
+    details: dict[str, Any] = {"claimed": outcome.claim, "last_activity": _last_line(outcome.ended)}
+    result = result_of(outcome)
+    if isinstance(result, PhaseResult):
+        details |= {"tasks_completed": result.tasks_completed, "tasks_total": result.tasks_total}
+        if result.error_message:
+            details["messages"] = [one_line(result.error_message, MESSAGE_CHARS)]
+    return details
 
 
 def _last_line(ended: Ended) -> str:
     last = [line for line in ended.tail.splitlines() if line.strip()]
-    return one_line(last[-1], SAID_CHARS) if last else ""
+    return one_line(last[-1], MESSAGE_CHARS) if last else ""
 
 
 BLANK = re.compile(r"\{([A-Z_]+)\}")
@@ -158,11 +159,11 @@ FIXING: Mapping[str, str] = {
     "golangci-lint run": "golangci-lint run --fix",
     "cargo clippy": "cargo clippy --fix",
 }
-"""Linter → the same one repairing what it can."""
+"""Commands of linters with the form that repairs files."""
 
 
 def advice(failure: Failure, task: Task, checks: Sequence[Check], texts: Mapping[str, str]) -> str:
-    """Return the kind's advice. A sentence with a blank that cannot be filled is left out: half a sentence helps nobody."""
+    """Return the advice for the kind, without sentences whose blanks cannot be filled."""
     lines = texts.get(failure.kind, "").splitlines()
     filled = [_filled(line, _blanks(failure, task, checks)) for line in lines]
     return "\n".join(line for line in filled if line)
@@ -185,6 +186,7 @@ def _command(checks: Sequence[Check], kind: CheckKind) -> str:
 
 
 def _filled(line: str, blanks: Mapping[str, str]) -> str:
+    """Return a line without the sentences whose blanks have no value."""
     sentences = re.split(r"(?<=[.!?]) ", line)
-    whole = [one for one in sentences if all(blanks.get(blank) for blank in BLANK.findall(one))]
-    return BLANK.sub(lambda found: blanks[found[1]], " ".join(whole))
+    complete = [sentence for sentence in sentences if all(blanks.get(name) for name in BLANK.findall(sentence))]
+    return BLANK.sub(lambda match: blanks[match[1]], " ".join(complete))

@@ -1,4 +1,4 @@
-"""Tell what a failing test run lacks: a module of the project, a file not written yet, or only the right behaviour. Pure."""
+"""Find out whether a failing test run lacks a module, an unwritten file, or only the right behaviour."""
 
 import re
 from collections.abc import Container, Iterable
@@ -9,7 +9,7 @@ RELATIVE = re.compile(r"^(?:\.{1,2}(?:/|\w|$)|/|~/|@/|#/|crate::|self::|super::)
 SEPARATOR = re.compile(r"::|[./\\]")
 ENDING = re.compile(r"(?:\.d)?\.\w{1,6}$")
 NAMED = re.compile(r"""['"`](?P<quoted>[^'"`\s]+)['"`]|(?P<joined>[^\s'"`]*[\w][./:\\][^\s'"`]*)""")
-"""What a line shows to be a name: it is quoted, or has the signs of a path in it."""
+"""Names in a line: they are quoted, or contain a sign of a path."""
 WHOLE_FOLDER = frozenset({"__init__", "__main__", "index", "mod", "lib", "main"})
 """Files that stand for their folder."""
 ROOTS = frozenset({"src", "lib", "app", "apps", "packages", "python", "source", "crates", "internal", "pkg", "cmd",
@@ -21,22 +21,22 @@ SOURCES = frozenset({"py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts",
 
 
 def is_own_module(name: str, files: Iterable[str], paths: Iterable[str]) -> bool:
-    """Say whether a missing module is the project's: named by the task's files, or resolved by the repository's paths."""
+    """Return whether a missing module belongs to the project, by the files of the task and the repository."""
     name = name.strip("'\"` ")
     if RELATIVE.match(name):
         return True
     parts = tuple(part for part in SEPARATOR.split(ENDING.sub("", name) if "/" in name else name) if part)
     if not parts or name.startswith("@"):
         return False
-    return any(_holds(_module(path), parts) for path in files if _is_source(path)) or any(
+    return any(_contains(_module(path), parts) for path in files if _is_source(path)) or any(
         _at_root(_module(path), parts) for path in paths if _is_source(path)
     )
 
 
-def is_unwritten(told: str, files: Iterable[str], paths: Container[str]) -> bool:
-    """Say whether a line names a file that the task has to write and that is not there yet, however the line puts it."""
+def is_unwritten(line: str, files: Iterable[str], paths: Container[str]) -> bool:
+    """Return whether a line names a file of the task that does not exist yet."""
     stems = {_module(path)[-1] for path in files if path not in paths and _module(path)}
-    words = (match[match.lastgroup or 0] for match in NAMED.finditer(told))
+    words = (match[match.lastgroup or 0] for match in NAMED.finditer(line))
     return any(not stems.isdisjoint(SEPARATOR.split(word.strip(":,;()"))[-2:]) for word in words)
 
 
@@ -50,15 +50,15 @@ def _module(path: str) -> tuple[str, ...]:
     return parts[:-1] if len(parts) > 1 and parts[-1] in WHOLE_FOLDER else parts
 
 
-def _holds(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    """Whether the task writes the module, a part of it, or the package around it; Go names the folder after a host."""
-    sought = (parts, parts[-2:]) if len(parts) > 1 else (parts,)
-    runs = {module[start : start + len(each)] for each in sought for start in range(len(module))}
-    return not runs.isdisjoint(sought) or _at_root(module, parts)
+def _contains(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Return whether the task writes the module, a part of it, or its package."""
+    names = (parts, parts[-2:]) if len(parts) > 1 else (parts,)  # Go writes a host before the folder
+    runs = {module[start : start + len(name)] for name in names for start in range(len(module))}
+    return not runs.isdisjoint(names) or _at_root(module, parts)
 
 
 def _at_root(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    """Whether the name begins with something that stands at a root of the sources: the rest of it is ours to write."""
+    """Return whether the first part of the name exists at a root of the sources."""
     start = 0
     while start < len(module) - 1 and module[start] in ROOTS and module[start] != parts[0]:
         start += 1
@@ -66,7 +66,7 @@ def _at_root(module: tuple[str, ...], parts: tuple[str, ...]) -> bool:
 
 
 def _below_package(module: tuple[str, ...], parts: tuple[str, ...], start: int) -> bool:
-    """Whether it is a package of a workspace: packages/<name>/src/<parts>."""
+    """Return whether the module is in a package of a workspace: packages/<name>/src/<parts>."""
     return (
         start > 0
         and module[start + 1 : start + 2] in {("src",), ("lib",)}
@@ -85,29 +85,29 @@ _ASSERTED = re.compile(
     r"|\bassertion .*failed|--- FAIL:",
     re.MULTILINE,
 )
-_GONE = re.compile(
+_MISSING_NAME = re.compile(
     r"cannot import name '[\w.]+'|No module named '(?P<module>[\w.]+)'|has no attribute '\w+'|name '\w+' is not defined"
     r"|Cannot find module '(?P<file>[^'\n]+)'|[\w.] is not a function|\w is not defined"
     r"|does not provide an export named '\w+'|NotImplementedError"
 )
-"""What a test names that is not there, every place of it: a diagnosis tells the decisive one, and not which the plan speaks of."""
+"""Every missing name in an output. A diagnosis has only the decisive one, which may not be the one in the plan."""
 
 
 def reason(output: str, expected: Iterable[str] = ()) -> Reason:
-    """Say why a test run failed. A missing module counts as missing work only if `expected` texts speak of it."""
+    """Return why a test run failed. A missing module is missing work only if an `expected` text names it."""
     if _MISTAKEN.search(output):
         return "mistaken"
     if _ASSERTED.search(output):
         return "asserted"
-    spoken = "\n".join(expected)
-    for found in _GONE.finditer(output):
-        module = found["module"] or found["file"]
-        if module is None or re.search(rf"\b{re.escape(_stem(module))}\b", spoken):
+    expected_text = "\n".join(expected)
+    for match in _MISSING_NAME.finditer(output):
+        module = match["module"] or match["file"]
+        if module is None or re.search(rf"\b{re.escape(_stem(module))}\b", expected_text):
             return "missing"
     return "mistaken"
 
 
 def _stem(module: str) -> str:
-    """Return what a plan would call a module: the last part of its name, without folders and ending."""
+    """Return the last part of a module's name, without folders and ending."""
     last = module.rstrip("/").rpartition("/")[2]
     return last.split(".")[0] if "/" in module else last.rpartition(".")[2]

@@ -12,20 +12,20 @@ from unstuck.model.failure import Kind
 
 Mark = Literal["success", "claim", "finding", "not_loaded", "noise"]
 MARKS: tuple[Mark, ...] = ("success", "claim", "finding", "not_loaded", "noise")
-"""What a rule may prove other than a kind of failure: success, a claim of success, a finding whose kind follows from
-the command (lint, types, build …), tests that could not be loaded, or a line that should not be taken at its word."""
+"""A rule may also prove success, a claim of success, a finding whose kind follows from the command (lint, types, build …),
+tests that could not be loaded, or a noisy line, which counts for less."""
 
 GROUPS = frozenset(
     {"file", "line", "test", "rule", "count", "resets", "package", "command", "port", "env", "module", "status", "name"}
 )
 MIN_NEEDLE = 2
-ALSO, MOST_ALSO = 2, 40
-"""How many more sets of texts are looked for before a pattern is compiled, and how large one may be."""
+MOST_ALSO, MOST_ALSO_TEXTS = 2, 40
+"""Limits of further sets of texts to search for before a pattern is compiled: their number and their size."""
 COMMON = frozenset({
     "error", "rror", "failed", "fail", "not", "no", "in", "all", "file", "line", "test", "code", "found", "missing", "invalid",
     "expected", "cannot", "module", "but", "is",
 })  # fmt: skip
-"""Words that many outputs hold, whatever went wrong."""
+"""Words in many outputs, whatever went wrong."""
 MAX_COST = 10**8
 """Steps that a user's own pattern may take on one line with backtracking: a second or two."""
 
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     unless: tuple[str, ...] = ()
     """Rules whose hits refute this one."""
     needs: tuple[str, ...] = ()
-    """It holds only beside a hit of one of these."""
+    """Rules of which one must match, too."""
     last: bool = False
     """Among equals the last hit decides, not the first: for summaries and final exceptions."""
     zero: bool = False
@@ -67,22 +67,27 @@ class BadPattern(ValueError):
 
 
 def needles(pattern: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return what every matching line holds one of, and what else; refuse a pattern that is not supported or that can stall."""
+    """Return texts of which every matching line holds one, and further such sets.
+
+    Raise BadPattern for a pattern that is not supported or that can stall.
+    """
     try:
         tree = re._parser.parse(pattern, re.ASCII)  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error)) from error
     _refuse(pattern, tree)
-    found, *more = sorted(_literals(tree), key=_worth, reverse=True)
-    also = tuple(texts for texts in more if texts and len(texts) <= MOST_ALSO and min(map(len, texts)) >= MIN_NEEDLE)
+    best, *more = sorted(_literals(tree), key=_worth, reverse=True)
+    also = tuple(
+        texts for texts in more if texts and len(texts) <= MOST_ALSO_TEXTS and min(map(len, texts)) >= MIN_NEEDLE
+    )
     anchored = pattern.removeprefix("(?i)").startswith("^")
-    if min((len(text) for text in found), default=0) < MIN_NEEDLE and not anchored:
+    if min((len(text) for text in best), default=0) < MIN_NEEDLE and not anchored:
         raise BadPattern("it has no literal text and no anchor to find it by")
-    if not all(found):
+    if not all(best):
         return (), ()
     if pattern.startswith("(?i)"):
-        return _lower(found), tuple(map(_lower, also))[:ALSO]
-    return found, also[:ALSO]
+        return _lower(best), tuple(map(_lower, also))[:MOST_ALSO]
+    return best, also[:MOST_ALSO]
 
 
 def _lower(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -125,12 +130,12 @@ def _cost(tree: Iterable[tuple[Any, Any]]) -> int:
 
 
 def _digits(body: Any) -> bool:
-    """Whether a repeat only takes digits: such a run is short."""
+    """Return whether a repeat matches only digits, which are few in a row."""
     return len(body) == 1 and str(body[0][0]) == "IN" and "DIGIT" in str(body[0][1])
 
 
 def _ambiguous(tree: Iterable[tuple[Any, Any]], *, inside: bool) -> bool:
-    """Whether a repeat holds another open repeat or a choice, so that one text can be split in many ways."""
+    """Return whether a repeat contains another open repeat or a choice, so that a text can match in many ways."""
     for op, argument in tree:
         name = str(op)
         if name in REPEATS:
@@ -140,15 +145,15 @@ def _ambiguous(tree: Iterable[tuple[Any, Any]], *, inside: bool) -> bool:
             if _ambiguous(argument[2], inside=inside or many or argument[1] > _FEW):
                 return True
         else:
-            if inside and name == "BRANCH" and not _told_apart(argument[1]):
+            if inside and name == "BRANCH" and not _are_distinct(argument[1]):
                 return True
             if any(_ambiguous(part, inside=inside) for part in _parts(name, argument)):
                 return True
     return False
 
 
-def _told_apart(branches: Iterable[Any]) -> bool:
-    """Whether branches begin with different letters, so that only one can match."""
+def _are_distinct(branches: Iterable[Any]) -> bool:
+    """Return whether branches begin with different letters, so that only one can match."""
     starts = [str(branch[0]) if len(branch) and str(branch[0][0]) == "LITERAL" else "" for branch in branches]
     return all(starts) and len(set(starts)) == len(starts)
 
@@ -173,39 +178,39 @@ def _parts(name: str, argument: Any) -> list[Any]:
 
 
 def _needles(tree: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
-    """Return texts of which every match holds at least one, as long as possible; none if there are none."""
+    """Return the longest texts of which every match holds at least one."""
     best = max(_literals(tree), key=_worth)
     return best if all(best) else ()
 
 
 def _literals(tree: Iterable[tuple[Any, Any]]) -> list[tuple[str, ...]]:
     """Return, part by part, texts of which every match holds at least one."""
-    found: list[tuple[str, ...]] = []
+    literals: list[tuple[str, ...]] = []
     stretch = ""
     for op, argument in tree:
         name = str(op)
         if name == "LITERAL":
             stretch += chr(argument)
             continue
-        found.append((stretch,))
+        literals.append((stretch,))
         stretch = ""
         if name == "SUBPATTERN":
-            found.append(_needles(argument[3]))
+            literals.append(_needles(argument[3]))
         elif name == "BRANCH":
             branches = [_needles(branch) for branch in argument[1]]
-            found.append(tuple(text for branch in branches for text in branch) if all(branches) else ())
+            literals.append(tuple(text for branch in branches for text in branch) if all(branches) else ())
         elif name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[0] >= 1:
-            found.append(_needles(argument[2]))
-    found.append((stretch,))
-    return found
+            literals.append(_needles(argument[2]))
+    literals.append((stretch,))
+    return literals
 
 
 def _worth(texts: tuple[str, ...]) -> float:
-    """Prefer long texts, and few: each is looked for; words that stand in most outputs find nothing out."""
+    """Return a sort key that prefers few, long and rare texts."""
     return min((_rarity(text) for text in texts), default=0) / (1 + len(texts).bit_length() / 2)
 
 
 def _rarity(text: str) -> float:
     if len(text) < MIN_NEEDLE or not any(map(str.isalnum, text)):
-        return len(text) / 10  # a sign finds out less than any word
+        return len(text) / 10  # a sign is more frequent than any word
     return len(text) / 2 if text.strip(" :'\"").lower() in COMMON else len(text)

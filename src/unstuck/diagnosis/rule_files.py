@@ -1,4 +1,4 @@
-"""Edge: Read classification rules: the catalogue's in their compiled form, a user's own from TOML in the same shape."""
+"""Read classification rules from the compiled catalogue and from TOML files of the user."""
 
 import json
 import re
@@ -21,18 +21,18 @@ KEYS = ("id", "pattern", "kind", "mark", "strength", "command", "exits", "unless
 
 
 def catalog_rules() -> tuple[Rule, ...]:
-    """Return our own rules. Parsing their TOML would cost more than a whole diagnosis, so they are compiled to JSON."""
+    """Return the rules of the catalogue, compiled to JSON because TOML takes longer than a whole diagnosis."""
     return tuple(_from_json(row) for row in json.loads(COMPILED.read_text(encoding="utf-8"))["rules"])
 
 
 def catalog_guidance() -> dict[str, str]:
-    """Return what to tell whoever meets a kind of failure, by kind."""
+    """Return the advice for each kind of failure."""
     guidance: dict[str, str] = json.loads(COMPILED.read_text(encoding="utf-8"))["guidance"]
     return guidance
 
 
 def catalog_words() -> "Words":
-    """Return how much words and notions speak for a kind, as `make rules` learned it."""
+    """Return the weights of words and notions that `make rules` learned."""
     from unstuck.diagnosis.wording import Words  # noqa: PLC0415  # only where a tool's own words are not enough
 
     learned = json.loads((CATALOG / "words.json").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def catalog_words() -> "Words":
 
 
 def user_file(cwd: Path) -> Path | None:
-    """Find the user's own rules: `unstuck.rules.toml` here or above, up to the repository's root."""
+    """Return the path of the user's own rules: `unstuck.rules.toml` here or above in the repository."""
     for folder in (cwd, *cwd.parents):
         if (folder / USER_FILE).is_file():
             return folder / USER_FILE
@@ -50,7 +50,7 @@ def user_file(cwd: Path) -> Path | None:
 
 
 def read_rules(path: Path, *, trusted: bool = False) -> tuple[Rule, ...]:
-    """Read one file of rules; a bad one is refused by file, line and reason."""
+    """Return the rules of one file. Raise BadUsage with the file, the line and the reason for a bad one."""
     import tomllib  # noqa: PLC0415  # most diagnoses need no TOML
 
     try:
@@ -106,7 +106,7 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
     if ("kind" in row) == ("mark" in row):
         raise _refused(path, start, "a rule needs either 'kind' or 'mark'")
     try:
-        found, also = needles(row["pattern"])
+        texts, also = needles(row["pattern"])
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
     if not trusted and cost(row["pattern"]) > MAX_COST:
@@ -133,7 +133,7 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         zero=bool(row.get("zero", False)),
         loud=bool(row.get("loud", False)),
         stream=row.get("stream", ""),
-        needles=found,
+        needles=texts,
         also=also,
     )
 
@@ -172,7 +172,7 @@ def _json(rows: Sequence[dict[str, Any]], guidance: dict[str, str]) -> str:
     return f'{{"rules": [\n{lines}\n],\n"guidance": {json.dumps(guidance, ensure_ascii=False, indent=0)}}}\n'
 
 
-# --- where it stands -------------------------------------------------------------------------------------
+# --- line numbers -------------------------------------------------------------------------------------
 
 
 def _starts(text: str) -> list[int]:
@@ -189,10 +189,10 @@ def _line(text: str, start: int, key: str) -> int:
     )
 
 
-def _near(word: str, known: Sequence[str]) -> list[str]:
+def _near(word: str, names: Sequence[str]) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415  # only for a mistake
 
-    return get_close_matches(word, known, n=1)
+    return get_close_matches(word, names, n=1)
 
 
 def _refused(path: Path, line: int, why: str) -> BadUsage:

@@ -1,6 +1,6 @@
-"""Recognise the same failure again: what changes from run to run is taken out, what names the failure stays.
+"""Give the same failure the same signature in every run.
 
-Law: two runs of one failure have one signature, however their paths, line numbers, times, hashes, ports and counts
+Two runs of one failure have one signature, however their paths, line numbers, times, hashes, ports and counts
 differ; another error class, message, failing test or missing name gives another signature.
 """
 
@@ -22,12 +22,12 @@ LAST_LINES = 8
 HASH_CHARS = 10
 SLUG_CHARS = 40
 MOST_SEEN = 10_000
-TIMES = 6
-"""Taking one thing out may bring another to light; real text needs two rounds."""
+MOST_ROUNDS = 6
+"""Removing one thing may uncover another; real text needs two rounds."""
 
 
 def signature(text: str | Iterable[str], kind: str = "", tests: Sequence[str] = ()) -> str:
-    """Name the failure: a word that people recognise and a hash of the normal form. Nothing to go by gives ""."""
+    """Return a readable word and a hash of the normal form, or an empty string without text and kind."""
     form = normal(text, tests)
     if not form and not kind:
         return ""
@@ -39,7 +39,7 @@ def normal(text: str | Iterable[str], tests: Sequence[str] = ()) -> str:
     """Return what names the failure, one fact per line, without what changes from run to run."""
     whole = text if isinstance(text, str) else "\n".join(text)
     form = "\n".join(_facts(shown(whole), tests))
-    for _ in range(TIMES):  # a normal form is its own normal form
+    for _ in range(MOST_ROUNDS):  # a normal form is its own normal form
         before, form = form, "\n".join(_facts(form, ()))
         if form == before:
             break
@@ -56,7 +56,7 @@ _HINTS = (
     "ad ", "roken", "ejected", "rash", "ot ok", "DENIED", "REFUSED", "UNKNOWN", "INVALID", "ABORT", "PANIC", "FATAL",
     "✕", "✗", "✖", "\xd7", "●",
 )  # fmt: skip
-"""One of these is in every line that may name a failure: finding plain strings is far faster than any pattern."""
+"""One of these is in every line that may name a failure. Plain strings are found far faster than patterns."""
 
 _ALARM = (
     r"Error|Exception|FAIL|(?<![A-Za-z])(?i:err(?:ors?|no)?(?![a-z])|fatal|panic|fail|abort|denied|refused|can(?:not|['\u2019]t)\b"
@@ -130,29 +130,29 @@ def _facts(text: str, tests: Sequence[str]) -> list[str]:
 
 
 def _candidates(text: str) -> list[tuple[int, int]]:
-    """Find the lines that hold one of the hints."""
-    found: dict[int, int] = {}
+    """Return the start and end of each line that contains one of the hints."""
+    lines: dict[int, int] = {}
     for word in _HINTS:
         at = text.find(word)
         while at >= 0:
             start = text.rfind("\n", 0, at) + 1
-            end = found.get(start) or text.find("\n", at)
-            found[start] = end = len(text) if end < 0 else end
+            end = lines.get(start) or text.find("\n", at)
+            lines[start] = end = len(text) if end < 0 else end
             at = text.find(word, end)
-    return sorted(found.items())
+    return sorted(lines.items())
 
 
 _IN_A_FILE = ("SyntaxError", "IndentationError", "TabError", "E SyntaxError", "E IndentationError", "E TabError")
 
 
 def _file_above(text: str, at: int) -> str:
-    """Name the file of a Python error that does not name it itself."""
+    """Return the file of a Python error that does not name it itself."""
     above = re.findall(r"File \"([^\"\n]+)\", line \d+", text[max(0, at - LONGEST_LINE) : at])
     return f"{above[-1]}: " if above else ""
 
 
 def _end(text: str) -> list[str]:
-    """Where nothing looks like an error: what a linter's rules say, or the last lines."""
+    """Return the lines with rules of a linter, or the last lines."""
     tail = text[-EACH_END * LONGEST_LINE :].split("\n")[-EACH_END:]
     lines = [quiet for line in tail if (quiet := _quiet(" ".join(line.split())))]
     ruled = sorted({line for line in lines if re.search(_RULE, line)})
@@ -163,11 +163,11 @@ def _failing_test(line: str) -> str | None:
     if not any(mark in line for mark in _TEST_MARKS):
         return None
     matches = (shape.fullmatch(line) for shape in _patterns(*_FAILING))
-    return next((found[1] for found in matches if found), None)
+    return next((match[1] for match in matches if match), None)
 
 
 def _test_id(test: str) -> str:
-    """Keep a test's name as it is, but for the place of the checkout and the line number."""
+    """Return the name of a test without the place of the checkout and the line number."""
     path, mark, name = " ".join(shown(test).split()).partition("::")
     path = re.sub(r"^((?:\S*/)?\S+\.\w+):\d+(?::\d+)?", r"\1", re.sub(_PATH, _shorten, path))
     return f"{path}{mark}{name}"[:LONGEST_NORMAL].strip()
@@ -221,8 +221,8 @@ _KEPT_DIGITS = 3
 
 
 def _quiet(line: str) -> str:
-    """Take the noise out until nothing is left to take, so that a normal form is its own normal form."""
-    for _ in range(TIMES):
+    """Return a line without what changes from run to run."""
+    for _ in range(MOST_ROUNDS):
         before, line = line, _once(line)
         if line == before:
             break
@@ -243,9 +243,9 @@ def _once(line: str) -> str:
     return line
 
 
-def _shorten(found: re.Match[str]) -> str:
-    """Keep of a path what every checkout shares; a relative path that names no root may be a module and stays."""
-    path = found[0].replace("\\", "/").removeprefix("file://")
+def _shorten(match: re.Match[str]) -> str:
+    """Return the part of a path that every checkout shares."""
+    path = match[0].replace("\\", "/").removeprefix("file://")
     path = path[2:] if path.startswith(("-I/", "-L/")) else path
     parts = [part for part in path.split("/") if part not in ("", ".", "..", "~")]
     if not parts:
@@ -261,9 +261,9 @@ def _shorten(found: re.Match[str]) -> str:
     return "/".join(parts)
 
 
-def _hash(found: re.Match[str]) -> str:
-    """Replace commit ids, digests and request ids, but no word: those have few digits."""
-    word = found[0]
+def _hash(match: re.Match[str]) -> str:
+    """Replace commit ids, digests and request ids, but not words, which have few digits."""
+    word = match[0]
     digits = sum(char.isdigit() for char in word)
     lower = word.lower()
     if digits and not lower.strip("0123456789abcdef"):
@@ -273,12 +273,12 @@ def _hash(found: re.Match[str]) -> str:
 
 
 def _number(*, compares: bool) -> Callable[[re.Match[str]], str]:
-    """Replace a number, unless it is a code or one of two small values that are compared: those are the failure."""
+    """Return a function that replaces numbers, but not codes and small values that are compared."""
 
-    def put(found: re.Match[str]) -> str:
-        value = found[0]
+    def put(match: re.Match[str]) -> str:
+        value = match[0]
         small = value.lstrip("+-").isdigit() and len(value.lstrip("+-")) <= _KEPT_DIGITS
-        coded = re.search(_CODED, found.string[max(0, found.start() - 24) : found.start()])
+        coded = re.search(_CODED, match.string[max(0, match.start() - 24) : match.start()])
         return value if small and (compares or coded) else _GAP
 
     return put

@@ -1,9 +1,9 @@
-"""Read what a failure says in ordinary words: by weights of words and notions, learned from examples. Pure.
+"""Read what a failure says in ordinary words, by weights that were learned from examples.
 
 Tools have their own wording, for which there are rules. Agents, orchestrators and people say the same in ever new words.
-`benchmarks/training/words.toml` says which words mean the same, `sentences/` beside it holds examples of every kind, and `make rules`
-learns from both how much a word or a notion speaks for a kind. To judge a text is to add up its weights: a few hundred
-look-ups, the same at every reading, and weaker than what a tool says in its own words.
+`benchmarks/training/words.toml` lists which words mean the same, `sentences/` beside it holds examples of every kind, and
+`make rules` learns from both how much a word or a notion speaks for a kind. Judging a text adds up its weights: a few
+hundred look-ups. The result weighs less than a tool's own wording.
 """
 
 import re
@@ -19,26 +19,26 @@ from unstuck.model.failure import KINDS, Kind
 FIRST_LINES, LAST_LINES = 20, 60
 LONGEST_LINE = 700
 PASSAGE = 70
-"""How many words are judged together: what an agent says about one thing."""
+"""Words that are judged together: about as many as an agent writes about one subject."""
 LONGEST_PHRASE = 4
 USUAL = 14
 """A longer text is not surer in proportion to its length."""
 SIGNS = 0.25
 """The largest share of signs in a line of prose."""
 GUESS, SURE, CERTAIN = 0.25, 0.45, 0.9
-"""From which probability on a reading beats ignorance, counts like a weak rule, and counts against exit code 0."""
+"""Least probabilities of a guess, of a result like a weak rule, and of a failure despite exit code 0."""
 NOTHING = "none"
-"""What examples of harmless text are labelled with."""
+"""Label of examples of harmless text."""
 HARMLESS = 0.3
-"""How much less likely that is where an exit code says that something failed."""
+"""Factor on the probability of harmless text after an exit code that is not 0."""
 SCALE, ZERO = 10, 80
 """A weight is one character: its code less ZERO, in units of 1/SCALE."""
 AGENTS = r"(?im)^\s*(?:agent\w*|claude|codex|gemini|opencode|aider|goose|copilot|cursor-agent|cline)\b"
 CLIENTS = r"(?im)^\s*(?:curl|wget|https?|xh)\b"
-"""Whose exit code is 0 though the server refuses."""
+"""Programs with exit code 0 although the server refuses."""
 REFUSALS = frozenset({"rate_limited", "quota_exhausted", "provider_overloaded", "auth_failed", "billing"})
 
-TOKEN = re.compile(
+WORD_FORMS = (
     r"(?P<part>\d+) ?(?:/|out of|of(?: the| its)?) ?(?P<whole>\d+)\b"
     r"|(?P<path>(?:https?://)?[\w@~.-]*/[\w./@-]+|[\w-]+\.[a-z][a-z0-9]{0,9}\b)"
     r"|(?P<word>[^\W\d_]+(?:'[a-z]+)?)|(?P<number>\d[\d.,]*)(?P<unit>ms|s|k|m|h|gb|mb|kb)?\b|(?P<sign>[?%])"
@@ -47,7 +47,7 @@ UNSPACED = "\u2e80"
 """Where the scripts begin that put no blanks between words."""
 LONGEST_FOREIGN = 5
 CODES = frozenset({"0", "401", "403", "404", "429", "500", "502", "503", "529"})
-CAMEL = re.compile(r"([a-z0-9])([A-Z])")
+CAMEL = r"([a-z0-9])([A-Z])"
 PLAIN = str.maketrans("-_éèêëáàâãíìîïóòôõúùûñç", "  eeeeaaaaiiiioooouuunc") | str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
 )
@@ -56,28 +56,28 @@ CODE_BEGINS = ("//", "/*", "*", "@", "<", "def ", "class ", "+", "at ")
 
 
 class Words(NamedTuple):
-    """What was learned: notions by phrase, and the weights of each word and notion for every kind."""
+    """The learned model: notions by phrase, and the weights of each word and notion for every kind."""
 
     notions: Mapping[str, Sequence[str]]
     kinds: Sequence[str]
     weights: Mapping[str, str]
 
 
-def rules_of(words: Words) -> Iterator[Rule]:
-    """Yield what a reading proves, as rules: one that is sure, one that beats only ignorance, one against exit code 0."""
+def word_rules(words: Words) -> Iterator[Rule]:
+    """Yield the rules of each kind: a certain one, a guess, and an admission despite exit code 0."""
     for name in words.kinds:
         if name != NOTHING:
             yield Rule(f"words.{name}", Kind(name), strength=54)
             yield Rule(f"perhaps.{name}", Kind(name), strength=41)
-            asked = f"{AGENTS}|{CLIENTS[5:]}" if name in REFUSALS else AGENTS
-            yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=asked)
+            programs = f"{AGENTS}|{CLIENTS[5:]}" if name in REFUSALS else AGENTS
+            yield Rule(f"admits.{name}", Kind(name), strength=54, zero=True, command=programs)
 
 
-def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bool = True) -> Iterator[Hit]:
-    """Say what plain lines tell in ordinary words: the surest passage decides."""
+def word_hits(lines: Sequence[str], words: Words, exit_code: int | None, *, with_guesses: bool = True) -> Iterator[Hit]:
+    """Yield the hit of the most certain passage of plain lines."""
     best: tuple[float, str, int] | None = None
     for place, text in _passages(lines):
-        name, sure = judge(text, words, 1.0 if exit_code in (0, None) else HARMLESS)
+        name, sure = likeliest_kind(text, words, 1.0 if exit_code in (0, None) else HARMLESS)
         if name != NOTHING and (best is None or sure > best[0]):
             best = (sure, name, place)
     if best is None:
@@ -85,19 +85,19 @@ def read(lines: Sequence[str], words: Words, exit_code: int | None, *, guess: bo
     sure, name, place = best
     if exit_code == 0 and sure >= CERTAIN:
         yield Hit(f"admits.{name}", place)
-    elif exit_code != 0 and sure >= (GUESS if guess else SURE):
+    elif exit_code != 0 and sure >= (GUESS if with_guesses else SURE):
         yield Hit(f"{'words' if sure >= SURE else 'perhaps'}.{name}", place)
 
 
-def judge(text: str, words: Words, harmless: float = 1.0) -> tuple[str, float]:
-    """Return the likeliest kind of a text, and how sure that is: in what all views call it."""
+def likeliest_kind(text: str, words: Words, harmless: float = 1.0) -> tuple[str, float]:
+    """Return the likeliest kind of a text with its probability."""
     tokens = tokens_of(text)
-    found = [weight for name in features(tokens, words.notions) if (weight := words.weights.get(name))]
-    if not found:
+    weights = [weight for name in features(tokens, words.notions) if (weight := words.weights.get(name))]
+    if not weights:
         return NOTHING, 0.0
     long = max(1.0, (len(tokens) / USUAL) ** 0.5) * SCALE
     scores = [
-        (sum(map(ord, column)) - ZERO * len(found)) / long for column in zip(words.weights[""], *found, strict=True)
+        (sum(map(ord, column)) - ZERO * len(weights)) / long for column in zip(words.weights[""], *weights, strict=True)
     ]
     scores = [score - ZERO / long for score in scores]
     most = max(scores)
@@ -113,13 +113,13 @@ def judge(text: str, words: Words, harmless: float = 1.0) -> tuple[str, float]:
 
 @cache
 def _called(name: str) -> tuple[str | None, ...]:
-    """Return what the three views call a kind: those that all of them call the same speak for one another."""
+    """Return the names of a kind in the three vocabularies. Kinds with the same names support each other."""
     facts = KINDS.get(Kind(name)) if name != NOTHING else None
     return (facts.type, facts.category, facts.phase_type) if facts else (NOTHING,)
 
 
 def _passages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield prose as it stands, cut where it gets long, with the line where each piece begins."""
+    """Yield pieces of prose with the line where each begins."""
     piece: list[str] = []
     start = size = 0
     ends = max(FIRST_LINES, len(lines) - LAST_LINES)
@@ -138,7 +138,7 @@ def _passages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _prose(line: str) -> bool:
-    """Whether a line may be written for people: neither code nor a table nor a trace."""
+    """Return whether a line may be prose: neither code nor a table nor a trace."""
     if len(line) > LONGEST_LINE or line.endswith(CODE_ENDS) or line.startswith(CODE_BEGINS):
         return False
     signs = sum(not (char.isalnum() or char.isspace()) for char in line)
@@ -146,9 +146,9 @@ def _prose(line: str) -> bool:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Cut a text into stems; numbers, shares, paths and names become what they are."""
+    """Return the stems of a text, with placeholders for numbers, shares and paths."""
     tokens = []
-    for token in TOKEN.finditer(CAMEL.sub(r"\1 \2", text).lower().translate(PLAIN)):
+    for token in re.finditer(WORD_FORMS, re.sub(CAMEL, r"\1 \2", text).lower().translate(PLAIN)):
         if token["part"]:
             tokens.append("<some>" if int(token["part"]) < int(token["whole"]) else "<all>")
         elif token["word"]:
@@ -162,7 +162,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _pieces(word: str) -> list[str]:
-    """Cut a word to its stem; in other letters than English ones to its beginning, or into pairs where no blanks part words."""
+    """Return the stem of an English word, the beginning of another, or pairs of letters in a script without blanks."""
     if word.isascii():
         return [stem(word)]
     if word[0] < UNSPACED:
@@ -172,15 +172,15 @@ def _pieces(word: str) -> list[str]:
 
 def features(tokens: Sequence[str], notions: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the words of a text and the notions that they stand for."""
-    found = set(tokens)
+    names = set(tokens)
     for start in range(len(tokens)):
         for end in range(start, min(start + LONGEST_PHRASE, len(tokens))):
-            found.update(notions.get(" ".join(tokens[start : end + 1]), ()))
-    return found
+            names.update(notions.get(" ".join(tokens[start : end + 1]), ()))
+    return names
 
 
 def stem(word: str) -> str:
-    """Cut a word's ending, so that its forms are one: expires, expired, expiring."""
+    """Return a word without its ending, so that expires, expired and expiring are one."""
     word = word.removesuffix("'s")
     for ending, least in (("ing", 6), ("ied", 5), ("ed", 5), ("ies", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith(("ss", "eed")):

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from unstuck.agents.provider_errors import last_fault
-from unstuck.diagnosis.classifying import FAULTS
+from unstuck.diagnosis.classifying import FAULT_ENDS
 from unstuck.engine.context import TaskRun
 from unstuck.journal.stages import Stage
 from unstuck.model.event import Classified, LineEvent, SessionEnded
@@ -93,7 +93,7 @@ def _refused_by_provider(outcome: Outcome, now: float) -> Outcome | None:
         first_refusal = next((index for index, line in enumerate(lines) if REFUSAL.match(line)), len(lines))
         lines = lines[first_refusal:]
     fault = last_fault(lines, now)
-    if fault is None or fault.end not in FAULTS:
+    if fault is None or fault.end not in FAULT_ENDS:
         return None
     return replace(outcome, claim="none", end=fault.end, message=fault.message, resets_at=fault.resets_at)
 

@@ -9,7 +9,7 @@ from unstuck.hook.memory import NAMED, Failed, Memory, Proposed, digest
 from unstuck.model.text import one_line
 
 if TYPE_CHECKING:
-    from unstuck.diagnosis.judging import Diagnosis
+    from unstuck.diagnosis.diagnosis_result import Diagnosis
     from unstuck.remedies.recovery_plan import Plan, Strategy
 
 
@@ -244,8 +244,8 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
     """Say that the last failures are one, or do not become fewer, whatever was tried between them."""
     if len({one.kind for one in memory.failures[-ROW:]}) != 1 or len(memory.failures) < ROW:
         return None
+    from unstuck.diagnosis.diagnosis_result import Diagnosis  # noqa: PLC0415  # as above
     from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # as above
-    from unstuck.diagnosis.judging import Diagnosis  # noqa: PLC0415  # as above
     from unstuck.model.failure import Kind  # noqa: PLC0415  # as above
     from unstuck.policy.loops import Footprint, Strength, signals  # noqa: PLC0415  # only where failures may be one
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.action import (
     Accept,

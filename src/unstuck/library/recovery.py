@@ -11,8 +11,8 @@ from typing import Any
 
 from unstuck.app.remedy_plan import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
 from unstuck.diagnosis.classifying import failed_call
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.rule_files import catalog_guidance
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.journal.run_state import RunState

@@ -1,4 +1,4 @@
-"""What went wrong: one table of kinds, and one judged failure."""
+"""The kinds of failures with their facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ EASY, HARD = frozenset({"invalid_arguments", "syntax_error"}), frozenset({"disk_
 
 
 class Kind(StrEnum):
-    """Why something failed. Judged from evidence; only `circular_fix` and `flaky` need a history."""
+    """A cause of failure, judged from evidence. Only `circular_fix` and `flaky` need a history."""
 
     # The work was checked and is not right.
     CHECK_FAILED = "check_failed"
@@ -55,7 +55,7 @@ class Kind(StrEnum):
     GIT_REFUSED = "git_refused"
     MERGE_CONFLICT = "merge_conflict"
     SETUP_FAILED = "setup_failed"
-    # Somebody on the network did not do their part.
+    # The network or a server failed.
     NETWORK_ERROR = "network_error"
     RATE_LIMITED = "rate_limited"
     QUOTA_EXHAUSTED = "quota_exhausted"
@@ -87,7 +87,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every failure of a kind, and what the predecessors' three vocabularies call it; None: no word for it."""
+    """Facts about every failure of a kind, with its names in the vocabularies of the predecessors (None: no name)."""
 
     type: str
     """Auto-Claude."""
@@ -102,94 +102,94 @@ class Facts:
 
     @property
     def difficulty(self) -> Difficulty:
-        """How hard it is to recover from, by forgekeeper's rule."""
+        """Return how hard a recovery is by forgekeeper's rule."""
         if self.severity == "fatal":
             return "impossible"
-        if self.severity == _PERSON or self.category in HARD:
+        if self.severity == _NEEDS_PERSON or self.category in HARD:
             return "hard"
         return "easy" if self.category in EASY else "medium"
 
     @property
     def charged(self) -> bool:
-        """Whether it uses up one of the agent's attempts: only its own failures do, and a spent context ends no attempt."""
-        return self.blame == "agent" and self.type != SPENT
+        """Return whether the failure uses up an attempt: only the agent's own failures do, except a full context."""
+        return self.blame == "agent" and self.type != CONTEXT_EXHAUSTED_TYPE
 
 
 _RED, _BUILD, _OTHER = "VERIFICATION_FAILED", "BROKEN_BUILD", "UNKNOWN"
-_PERSON: Severity = "user_action_required"
+_NEEDS_PERSON: Severity = "user_action_required"
 _FATAL: Severity = "fatal"
-"""Autobuild stops for good: no phase can run, whoever tries."""
-_AGAIN, _FINAL = True, False
-"""Whether trying again may help."""
+"""Autobuild stops for good, because no phase can run."""
+_RETRY_MAY_HELP, _RETRY_CANNOT_HELP = True, False
+"""Trying again may help, or cannot help."""
 
-SPENT = "CONTEXT_EXHAUSTED"
+CONTEXT_EXHAUSTED_TYPE = "CONTEXT_EXHAUSTED"
 
 # fmt: off
 KINDS: Mapping[Kind, Facts] = {
-    Kind.CHECK_FAILED: Facts(_RED, None, "unknown", "agent", _AGAIN, "a check fails"),
-    Kind.TEST_FAILED: Facts(_RED, None, "test_failure", "agent", _AGAIN, "the tests fail"),
-    Kind.TEST_TIMEOUT: Facts(_RED, "timeout", "test_failure", "agent", _AGAIN, "a test did not end in time"),
-    Kind.LINT_FAILED: Facts(_RED, None, "lint_error", "agent", _AGAIN, "the linter complains"),
-    Kind.TYPES_FAILED: Facts(_RED, None, "typecheck_error", "agent", _AGAIN, "the type checker complains"),
-    Kind.FORMAT_FAILED: Facts(_RED, None, "format_error", "agent", _AGAIN, "the formatter would change files"),
-    Kind.CLAIM_REFUTED: Facts(_RED, None, "verification_mismatch", "agent", _AGAIN, "the agent says that it is done, and the checks fail"),
-    Kind.TAMPERED: Facts(_RED, None, "verification_mismatch", "agent", _AGAIN, "the checks themselves were weakened", _PERSON),
-    Kind.FLAKY: Facts(_RED, None, "test_failure", "check", _AGAIN, "a check passes and fails on the same tree"),
-    Kind.CIRCULAR_FIX: Facts("CIRCULAR_FIX", None, None, "agent", _FINAL, "the same approach was tried again", _PERSON),
-    Kind.BUILD_BROKEN: Facts(_BUILD, None, "unknown", "agent", _AGAIN, "the build is broken"),
-    Kind.SYNTAX_ERROR: Facts(_BUILD, "syntax_error", "unknown", "agent", _AGAIN, "a source file cannot be parsed"),
-    Kind.MODULE_MISSING: Facts(_BUILD, "file_not_found", "unknown", "agent", _AGAIN, "a file of the project is missing"),
-    Kind.IMPORT_CYCLE: Facts(_BUILD, None, "circular_dependency", "agent", _AGAIN, "modules import one another"),
-    Kind.DEPENDENCY_MISSING: Facts(_BUILD, None, "dependency_missing", "environment", _FINAL, "a package is not installed", _PERSON),
-    Kind.DEPENDENCY_CONFLICT: Facts(_BUILD, None, "dependency_missing", "environment", _FINAL, "the required versions exclude one another", _PERSON),
-    Kind.PACKAGE_NOT_FOUND: Facts(_OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a package or version does not exist", _PERSON),
-    Kind.COMMAND_NOT_FOUND: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "a command is not installed"),
-    Kind.TOOL_NOT_FOUND: Facts(_OTHER, "tool_not_found", None, "agent", _AGAIN, "the agent called a tool it has not"),
-    Kind.COMMAND_SYNTAX: Facts(_OTHER, "syntax_error", None, "agent", _AGAIN, "a command line cannot be parsed"),
-    Kind.INVALID_ARGUMENTS: Facts(_OTHER, "invalid_arguments", None, "agent", _AGAIN, "a command was called wrongly"),
-    Kind.FILE_NOT_FOUND: Facts(_OTHER, "file_not_found", None, "agent", _AGAIN, "a file or address does not exist"),
-    Kind.PERMISSION_DENIED: Facts(_OTHER, "permission_denied", None, "environment", _FINAL, "the system refuses access"),
-    Kind.ENVIRONMENT_MISSING: Facts(_OTHER, "unknown", "unknown", "environment", _FINAL, "a variable or service is not set up", _PERSON),
-    Kind.DISK_FULL: Facts(_OTHER, "disk_full", None, "environment", _FINAL, "the disk is full", _PERSON),
-    Kind.OUT_OF_MEMORY: Facts(_OTHER, "unknown", "unknown", "environment", _FINAL, "the memory is used up", _PERSON),
-    Kind.PORT_IN_USE: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process has the port"),
-    Kind.RESOURCE_BUSY: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "another process holds a lock"),
-    Kind.OUTPUT_FLOOD: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "the command printed far too much"),
-    Kind.PROGRAM_CRASHED: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "a program ended with an error of its own"),
-    Kind.MALFORMED_INPUT: Facts(_OTHER, "syntax_error", "parse_error", "agent", _AGAIN, "a file or answer cannot be read"),
-    Kind.GIT_REFUSED: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "git refuses the command"),
-    Kind.MERGE_CONFLICT: Facts(_OTHER, "unknown", "file_conflict", "supervisor", _FINAL, "another change touches the same lines"),
-    Kind.SETUP_FAILED: Facts(_OTHER, "unknown", "dependency_missing", "environment", _FINAL, "a set-up command of the worktree fails", _PERSON),
-    Kind.NETWORK_ERROR: Facts(_OTHER, "network_error", None, "environment", _AGAIN, "the network or a server fails"),
-    Kind.RATE_LIMITED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "too many requests for now"),
-    Kind.QUOTA_EXHAUSTED: Facts(_OTHER, "rate_limited", None, "provider", _FINAL, "the quota of the plan is used up", _PERSON),
-    Kind.PROVIDER_OVERLOADED: Facts(_OTHER, "rate_limited", None, "provider", _AGAIN, "the provider is overloaded"),
-    Kind.AUTH_FAILED: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the credentials are missing or refused", _PERSON),
-    Kind.BILLING: Facts(_OTHER, "permission_denied", None, "provider", _FINAL, "the account must be paid", _PERSON),
-    Kind.CONTEXT_EXHAUSTED: Facts(SPENT, "unknown", "unknown", "agent", _AGAIN, "the model's context window is full"),
-    Kind.AGENT_CRASHED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended with an error and the checks fail"),
-    Kind.AGENT_FAILED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent says that it failed, and the checks agree"),
-    Kind.AGENT_MISSING: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _FINAL, "the agent could not be started"),
-    Kind.QUESTION: Facts(_OTHER, "unknown", None, "plan", _FINAL, "the agent asks something and waits for the answer", _PERSON),
-    Kind.RESULT_UNREADABLE: Facts(_OTHER, "unknown", "parse_error", "agent", _AGAIN, "the agent's result cannot be read"),
-    Kind.TASK_INCOMPLETE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent stopped before it was done"),
-    Kind.NO_CLAIM: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the checks pass, but they passed before, and the agent did not say that it is done"),
-    Kind.NO_CHANGE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _AGAIN, "the agent ended without having done anything"),
-    Kind.CHECK_TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "a check did not end within its time limit"),
-    Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "the agent printed nothing for too long"),
-    Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _AGAIN, "it took longer than its time limit"),
-    Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", _AGAIN, "somebody killed it"),
-    Kind.INTERRUPTED: Facts(_OTHER, "unknown", "unknown", "supervisor", _AGAIN, "the run was stopped, or the supervisor or a worker died, in the middle"),
-    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _FINAL, "the plan is not valid", _FATAL),
-    Kind.CIRCULAR_DEPENDENCY: Facts(_OTHER, "unknown", "circular_dependency", "plan", _FINAL, "the plan's dependencies form a circle", _FATAL),
-    Kind.UNVERIFIED: Facts(_OTHER, "unknown", "unknown", "plan", _FINAL, "no check could say whether the work is right", _PERSON),
-    Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _AGAIN, "it failed in a way that no rule knows"),
+    Kind.CHECK_FAILED: Facts(_RED, None, "unknown", "agent", _RETRY_MAY_HELP, "a check fails"),
+    Kind.TEST_FAILED: Facts(_RED, None, "test_failure", "agent", _RETRY_MAY_HELP, "the tests fail"),
+    Kind.TEST_TIMEOUT: Facts(_RED, "timeout", "test_failure", "agent", _RETRY_MAY_HELP, "a test did not end in time"),
+    Kind.LINT_FAILED: Facts(_RED, None, "lint_error", "agent", _RETRY_MAY_HELP, "the linter complains"),
+    Kind.TYPES_FAILED: Facts(_RED, None, "typecheck_error", "agent", _RETRY_MAY_HELP, "the type checker complains"),
+    Kind.FORMAT_FAILED: Facts(_RED, None, "format_error", "agent", _RETRY_MAY_HELP, "the formatter would change files"),
+    Kind.CLAIM_REFUTED: Facts(_RED, None, "verification_mismatch", "agent", _RETRY_MAY_HELP, "the agent says that it is done, and the checks fail"),
+    Kind.TAMPERED: Facts(_RED, None, "verification_mismatch", "agent", _RETRY_MAY_HELP, "the checks themselves were weakened", _NEEDS_PERSON),
+    Kind.FLAKY: Facts(_RED, None, "test_failure", "check", _RETRY_MAY_HELP, "a check passes and fails on the same tree"),
+    Kind.CIRCULAR_FIX: Facts("CIRCULAR_FIX", None, None, "agent", _RETRY_CANNOT_HELP, "the same approach was tried again", _NEEDS_PERSON),
+    Kind.BUILD_BROKEN: Facts(_BUILD, None, "unknown", "agent", _RETRY_MAY_HELP, "the build is broken"),
+    Kind.SYNTAX_ERROR: Facts(_BUILD, "syntax_error", "unknown", "agent", _RETRY_MAY_HELP, "a source file cannot be parsed"),
+    Kind.MODULE_MISSING: Facts(_BUILD, "file_not_found", "unknown", "agent", _RETRY_MAY_HELP, "a file of the project is missing"),
+    Kind.IMPORT_CYCLE: Facts(_BUILD, None, "circular_dependency", "agent", _RETRY_MAY_HELP, "modules import one another"),
+    Kind.DEPENDENCY_MISSING: Facts(_BUILD, None, "dependency_missing", "environment", _RETRY_CANNOT_HELP, "a package is not installed", _NEEDS_PERSON),
+    Kind.DEPENDENCY_CONFLICT: Facts(_BUILD, None, "dependency_missing", "environment", _RETRY_CANNOT_HELP, "the required versions exclude one another", _NEEDS_PERSON),
+    Kind.PACKAGE_NOT_FOUND: Facts(_OTHER, "unknown", "dependency_missing", "environment", _RETRY_CANNOT_HELP, "a package or version does not exist", _NEEDS_PERSON),
+    Kind.COMMAND_NOT_FOUND: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _RETRY_CANNOT_HELP, "a command is not installed"),
+    Kind.TOOL_NOT_FOUND: Facts(_OTHER, "tool_not_found", None, "agent", _RETRY_MAY_HELP, "the agent called a tool it has not"),
+    Kind.COMMAND_SYNTAX: Facts(_OTHER, "syntax_error", None, "agent", _RETRY_MAY_HELP, "a command line cannot be parsed"),
+    Kind.INVALID_ARGUMENTS: Facts(_OTHER, "invalid_arguments", None, "agent", _RETRY_MAY_HELP, "a command was called wrongly"),
+    Kind.FILE_NOT_FOUND: Facts(_OTHER, "file_not_found", None, "agent", _RETRY_MAY_HELP, "a file or address does not exist"),
+    Kind.PERMISSION_DENIED: Facts(_OTHER, "permission_denied", None, "environment", _RETRY_CANNOT_HELP, "the system refuses access"),
+    Kind.ENVIRONMENT_MISSING: Facts(_OTHER, "unknown", "unknown", "environment", _RETRY_CANNOT_HELP, "a variable or service is not set up", _NEEDS_PERSON),
+    Kind.DISK_FULL: Facts(_OTHER, "disk_full", None, "environment", _RETRY_CANNOT_HELP, "the disk is full", _NEEDS_PERSON),
+    Kind.OUT_OF_MEMORY: Facts(_OTHER, "unknown", "unknown", "environment", _RETRY_CANNOT_HELP, "the memory is used up", _NEEDS_PERSON),
+    Kind.PORT_IN_USE: Facts(_OTHER, "unknown", "unknown", "environment", _RETRY_MAY_HELP, "another process has the port"),
+    Kind.RESOURCE_BUSY: Facts(_OTHER, "unknown", "unknown", "environment", _RETRY_MAY_HELP, "another process holds a lock"),
+    Kind.OUTPUT_FLOOD: Facts(_OTHER, "unknown", "unknown", "agent", _RETRY_MAY_HELP, "the command printed far too much"),
+    Kind.PROGRAM_CRASHED: Facts(_OTHER, "unknown", "unknown", "agent", _RETRY_MAY_HELP, "a program ended with an error of its own"),
+    Kind.MALFORMED_INPUT: Facts(_OTHER, "syntax_error", "parse_error", "agent", _RETRY_MAY_HELP, "a file or answer cannot be read"),
+    Kind.GIT_REFUSED: Facts(_OTHER, "unknown", "unknown", "agent", _RETRY_MAY_HELP, "git refuses the command"),
+    Kind.MERGE_CONFLICT: Facts(_OTHER, "unknown", "file_conflict", "supervisor", _RETRY_CANNOT_HELP, "another change touches the same lines"),
+    Kind.SETUP_FAILED: Facts(_OTHER, "unknown", "dependency_missing", "environment", _RETRY_CANNOT_HELP, "a set-up command of the worktree fails", _NEEDS_PERSON),
+    Kind.NETWORK_ERROR: Facts(_OTHER, "network_error", None, "environment", _RETRY_MAY_HELP, "the network or a server fails"),
+    Kind.RATE_LIMITED: Facts(_OTHER, "rate_limited", None, "provider", _RETRY_MAY_HELP, "too many requests for now"),
+    Kind.QUOTA_EXHAUSTED: Facts(_OTHER, "rate_limited", None, "provider", _RETRY_CANNOT_HELP, "the quota of the plan is used up", _NEEDS_PERSON),
+    Kind.PROVIDER_OVERLOADED: Facts(_OTHER, "rate_limited", None, "provider", _RETRY_MAY_HELP, "the provider is overloaded"),
+    Kind.AUTH_FAILED: Facts(_OTHER, "permission_denied", None, "provider", _RETRY_CANNOT_HELP, "the credentials are missing or refused", _NEEDS_PERSON),
+    Kind.BILLING: Facts(_OTHER, "permission_denied", None, "provider", _RETRY_CANNOT_HELP, "the account must be paid", _NEEDS_PERSON),
+    Kind.CONTEXT_EXHAUSTED: Facts(CONTEXT_EXHAUSTED_TYPE, "unknown", "unknown", "agent", _RETRY_MAY_HELP, "the model's context window is full"),
+    Kind.AGENT_CRASHED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _RETRY_MAY_HELP, "the agent ended with an error and the checks fail"),
+    Kind.AGENT_FAILED: Facts(_OTHER, "unknown", "task_incomplete", "agent", _RETRY_MAY_HELP, "the agent says that it failed, and the checks agree"),
+    Kind.AGENT_MISSING: Facts(_OTHER, "command_not_found", "dependency_missing", "environment", _RETRY_CANNOT_HELP, "the agent could not be started"),
+    Kind.QUESTION: Facts(_OTHER, "unknown", None, "plan", _RETRY_CANNOT_HELP, "the agent asks something and waits for the answer", _NEEDS_PERSON),
+    Kind.RESULT_UNREADABLE: Facts(_OTHER, "unknown", "parse_error", "agent", _RETRY_MAY_HELP, "the agent's result cannot be read"),
+    Kind.TASK_INCOMPLETE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _RETRY_MAY_HELP, "the agent stopped before it was done"),
+    Kind.NO_CLAIM: Facts(_OTHER, "unknown", "task_incomplete", "agent", _RETRY_MAY_HELP, "the checks pass, but they passed before, and the agent did not say that it is done"),
+    Kind.NO_CHANGE: Facts(_OTHER, "unknown", "task_incomplete", "agent", _RETRY_MAY_HELP, "the agent ended without having done anything"),
+    Kind.CHECK_TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _RETRY_MAY_HELP, "a check did not end within its time limit"),
+    Kind.HANG: Facts(_OTHER, "timeout", "timeout", "agent", _RETRY_MAY_HELP, "the agent printed nothing for too long"),
+    Kind.TIMEOUT: Facts(_OTHER, "timeout", "timeout", "agent", _RETRY_MAY_HELP, "it took longer than its time limit"),
+    Kind.KILLED: Facts(_OTHER, "unknown", "unknown", "environment", _RETRY_MAY_HELP, "somebody killed it"),
+    Kind.INTERRUPTED: Facts(_OTHER, "unknown", "unknown", "supervisor", _RETRY_MAY_HELP, "the run was stopped, or the supervisor or a worker died, in the middle"),
+    Kind.PLAN_INVALID: Facts(_OTHER, "unknown", "plan_invalid", "plan", _RETRY_CANNOT_HELP, "the plan is not valid", _FATAL),
+    Kind.CIRCULAR_DEPENDENCY: Facts(_OTHER, "unknown", "circular_dependency", "plan", _RETRY_CANNOT_HELP, "the plan's dependencies form a circle", _FATAL),
+    Kind.UNVERIFIED: Facts(_OTHER, "unknown", "unknown", "plan", _RETRY_CANNOT_HELP, "no check could say whether the work is right", _NEEDS_PERSON),
+    Kind.UNKNOWN: Facts(_OTHER, "unknown", "unknown", "agent", _RETRY_MAY_HELP, "it failed in a way that no rule knows"),
 }
 # fmt: on
 
 
 class Judged:
-    """What follows from a kind, as attributes of every value that has one."""
+    """The facts of a kind as attributes of every value that has one."""
 
     __slots__ = ()
     kind: Kind
@@ -247,17 +247,17 @@ class Failure:
     rule: str = ""
     """The classification rule that decided, where one did."""
     names: tuple[str, ...] = ()
-    """What its decisive line names: the package, command or variable that is missing."""
+    """The names in the decisive line: a missing package, command or variable."""
     resets_at: float | None = None
     """When a limit ends, in seconds since 1970, where the provider says so."""
     check: tuple[str, str] = ("", "")
-    """Kind and command of the check that could not begin, where no verdict tells."""
+    """Kind and command of the check that could not begin, if no verdict has it."""
     touches: tuple[Touch, ...] = ()
-    """Who changed which lines, where two tasks cannot be merged."""
+    """The changed lines of both sides, where two tasks cannot be merged."""
     together: str = ""
     """The task with which this one is red, although it is green alone."""
     error: str = ""
-    """The error itself, with whose it is: what an assertion, a compiler or a dying agent said; empty where nothing was."""
+    """The error message of an assertion, a compiler or an agent, with its origin."""
 
     @property
     def blame(self) -> Blame:
@@ -265,7 +265,7 @@ class Failure:
 
     @property
     def says(self) -> str:
-        """What went wrong in the words of whoever met it: for histories, hints and everybody who goes on from here."""
+        """Return the error message, or the summary without one, for histories and hints."""
         return self.error or self.summary
 
     @property

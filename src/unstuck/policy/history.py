@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from unstuck.agents.claims import NO_FIX, NO_MARKER, failure_report
-from unstuck.diagnosis.output.tool_output import read
+from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.journal.breakers import PROVIDER_LIMITS
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState, failed_command
@@ -128,7 +128,7 @@ def _issues(attempt: AttemptState) -> tuple[Issue, ...]:
     """Return the findings of an attempt's checks."""
     if attempt.failure is None or attempt.failure.kind not in REVIEW_KINDS:
         return ()
-    findings = read(attempt.failure.detail).findings[:MAX_ISSUES]
+    findings = read_output(attempt.failure.detail).findings[:MAX_ISSUES]
     return tuple(Issue(title=finding.message, file=finding.file, line=finding.line) for finding in findings)
 
 

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from unstuck.diagnosis.diagnosis_result import Judge
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judge import Judge
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Kind
 from unstuck.process.command import Command

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from unstuck.agents.claims import last_question, states_success
 from unstuck.diagnosis.captured import capture
-from unstuck.diagnosis.output.tool_output import read
+from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.model.action import Rollback
 from unstuck.model.failure import KINDS, Failure, Kind
@@ -202,7 +202,7 @@ def _attempts(task: TaskState) -> list[str]:
 def _files(task: TaskState) -> list[str]:
     """List the files that the agent changed, last and before, those that the plan names, and those of the failing tests."""
     failure = _failure(task)
-    tests = [one.file for one in read(failure.detail).failures if one.file] if failure else []
+    tests = [one.file for one in read_output(failure.detail).failures if one.file] if failure else []
     known: dict[str, str] = {}
     for attempt in reversed(task.attempts):
         by = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unstuck.diagnosis.judging import Diagnosis
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.missing import reason
 from unstuck.model.changes import Change
 from unstuck.model.failure import Kind

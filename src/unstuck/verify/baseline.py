@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from unstuck.diagnosis.output.tool_output import FailedTest, Finding, Reading, read
+from unstuck.diagnosis.output.reading import FailedTest, Finding, Reading
+from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.model.text import one_line
 from unstuck.model.verdict import CheckResult
 
@@ -41,7 +42,7 @@ def compare(now: CheckResult, before: CheckResult) -> Comparison:
         return Comparison("unknown", "it says nothing of what is wrong, so nobody can see what is new")
     if now.ended.ending != before.ended.ending:
         return Comparison("worse", "it ends in another way than on the base")
-    here, there = (read(one.ended.tail, formatter=one.kind == "format") for one in (now, before))
+    here, there = (read_output(one.ended.tail, formatter=one.kind == "format") for one in (now, before))
     if (worse := next(_worse(now, here, there), "")) != "":
         return Comparison("worse", worse)
     alike = now.ended.exit_code == before.ended.exit_code

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unstuck.diagnosis.judge import Judge
+from unstuck.diagnosis.diagnosis_result import Judge
 from unstuck.git.protocols import Checkouts
 from unstuck.journal.run_state import RunState
 from unstuck.model.config import Config, TimeLimits

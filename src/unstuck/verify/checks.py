@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from unstuck.diagnosis.classifying import red
+from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.judging import Diagnosis
 from unstuck.diagnosis.missing import is_own_module, is_unwritten
-from unstuck.diagnosis.output.tool_output import read
+from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.model.errors import Interrupted
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.orders import Subject
@@ -222,7 +222,7 @@ def hindered(context: CheckContext, check: Check, result: CheckResult, base: str
     found = (
         None if result.ended.ok else diagnosed(context, evidence(check, result.ended), context.workspace.tree_of(base))
     )
-    failure = None if found is None or found.guessed else red(result, found)
+    failure = None if found is None or found.is_guess else red(result, found)
     texts = [
         f"{task.title}\n{task.body}".lower() for task in context.tasks.values() if not task.done and task.id != but
     ]
@@ -319,7 +319,7 @@ def _from_the_root(ended: Ended, slot: str) -> Ended:
 
 def _counts(output: str) -> Counts | None:
     """Return how many tests a runner says it ran; a go package without its tests' names says nothing of that."""
-    reading = read(output)
+    reading = read_output(output)
     if reading.ran is None and not reading.red:
         return None
     unloaded = sum(not one.name for one in reading.failures)  # what fails in several parts is one test that ran

@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 
 from unstuck.agents.claims import claimed_files, claimed_files_missing, read_statement
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.output.tool_output import read
+from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.model.changes import Change
 from unstuck.model.failure import Kind
 from unstuck.model.orders import Subject
@@ -160,7 +160,7 @@ def _outside(exam: Verification, check: Check, result: CheckResult) -> bool:
 
 def _complaints(result: CheckResult) -> list[tuple[str, str]]:
     """List what a red run says of each test that failed, or else all that it says."""
-    failed = [(one.label, one.message) for one in read(result.ended.tail).failures]
+    failed = [(one.label, one.message) for one in read_output(result.ended.tail).failures]
     return failed or [("", result.ended.tail)]
 
 

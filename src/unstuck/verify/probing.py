@@ -6,7 +6,7 @@ Law: what landed in this run stays green: a later task may build on an earlier o
 import re
 from collections.abc import Iterator, Sequence
 
-from unstuck.diagnosis.judging import MERE_FILE
+from unstuck.diagnosis.judging import FILE_NAME
 from unstuck.diagnosis.missing import reason
 from unstuck.model.plan import END_TO_END_ID
 from unstuck.model.text import one_line
@@ -78,7 +78,7 @@ def _unseen(output: str, names: Sequence[str]) -> list[str]:
     titles = [pattern("judge", "lasted").sub("", pattern("judge", "passed").sub("", line).strip()) for line in listed]
     if any(pattern("judge", "file_of_some").fullmatch(title) for title in titles):
         return []
-    if all(MERE_FILE.fullmatch(title) for title in titles):
+    if all(FILE_NAME.fullmatch(title) for title in titles):
         return []
     # What a line shows of a test may be all of its name, or what stands behind the groups that it is in.
     return [
