@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from tests.git.opening import workspace
-from tests.sampling import some
 
 from unstuck.git.git_command import Git
 from unstuck.git.workspace import GitWorkspace
@@ -211,7 +210,7 @@ def _content(path: Path) -> bytes:
     return os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
 
 
-@pytest.mark.parametrize("part", some(range(PARTS), every=2))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_that_an_agent_does_in_its_slot_reaches_the_user(user: Path, part: int) -> None:
     work = workspace(user)
     base, git = work.tip(), Git(user)

@@ -75,10 +75,9 @@ def answering(project: "Project") -> "Project":
 
 HARMLESS = ("GNUmakefile", "an edited Makefile", "one line more for make", "mypy.ini", "conftest.py")
 """Rows that are tried with right work, too: then whatever was done to the judge is harmless."""
-NOT_SETTINGS = ROWS.keys() - set(BENT_BY)
 
 
-@pytest.mark.parametrize("case", some(ROWS, every=5, kept={*NOT_SETTINGS, *HARMLESS}))
+@pytest.mark.parametrize("case", ROWS)
 def test_no_file_that_outranks_the_honest_one_makes_wrong_work_pass(answering: "Project", case: str) -> None:
     project, (name, text, gate) = answering, ROWS[case]
     start = project.git("rev-parse", "HEAD")
