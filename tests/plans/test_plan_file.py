@@ -217,7 +217,7 @@ def test_a_task_without_an_id_is_found_by_its_title_after_an_edit(spec: Path) ->
     (spec / "tasks.md").write_text("- [ ] Another\n- [ ] No id\n")
     assert plan.mark({"t1": "complete"})
     assert (spec / "tasks.md").read_text() == "- [ ] Another\n- [x] No id\n"
-    again = open_tasks(spec, known={"t1": "No id"}).read()
+    again = open_tasks(spec, titles={"t1": "No id"}).read()
     assert [(task.id, task.done) for task in again.tasks] == [("t2", False), ("t1", True)]
 
 

@@ -253,7 +253,7 @@ def test_tasks_without_an_id_are_numbered_around_the_ids_in_the_text() -> None:
 
 def test_a_task_without_an_id_keeps_its_number_when_the_text_is_edited() -> None:
     text = "- [ ] New\n- [ ] Same\n- [ ] Same\n- [ ] Second\n"
-    plan = read_tasks_md(text, "p", runnable=bool, known={"t1": "First", "t2": "Second", "t3": "Same", "1.1": "New"})
+    plan = read_tasks_md(text, "p", runnable=bool, titles={"t1": "First", "t2": "Second", "t3": "Same", "1.1": "New"})
     assert [(task.id, task.title) for task in plan.tasks] == [
         ("t4", "New"),
         ("t3", "Same"),

@@ -168,4 +168,4 @@ def plan_of(state: RunState, root: Path) -> PlanFile:
     if started.format == GOAL:
         return GoalFile(root / started.plan)
     known = {name: task.task.title for name, task in state.tasks.items()}
-    return open_plan(root / started.plan, started.format, root=root, known=known)
+    return open_plan(root / started.plan, started.format, root=root, titles=known)

@@ -1,18 +1,18 @@
 """Dialects of a tasks.md: Kiro's, spec-kit's, and the plain checklists of issues, to-do files and fix plans.
 
-Kiro numbers its tasks, at column 0 or nested, and one with subtasks is done when they are:
+Kiro numbers its tasks, at column 0 or nested. A task with subtasks is done when they are:
 
 - [ ] 2. Models
   - [x] 2.1 Interfaces
     - _Requirements: 1.2_
-  - [ ]* 2.2 Unit tests (optional: Kiro leaves such tasks out, and so do we)
+  - [ ]* 2.2 Unit tests (optional: Kiro leaves such tasks out, and so does `unstuck`)
 
-Spec-kit has phases that build on each other: `- [ ] T012 [P] [US1] Create the model in src/models/user.py`. A phase waits for
-the ones before it, but user stories wait only for the foundation and not for each other; words such as "depends on T012" in a
-task, or "T014 depends on T012" below the heading Dependencies, are dependencies, too.
+Spec-kit has phases: `- [ ] T012 [P] [US1] Create the model in src/models/user.py`. A phase waits for the earlier phases,
+but user stories wait only for the foundation and not for each other. Words such as "depends on T012" in a task, or
+"T014 depends on T012" below the heading Dependencies, are also dependencies.
 
-A checklist is nested or not: boxes after `-`, `*`, `+` or a number. A box with boxes below it is done when they are; one that has
-a Verify of its own is one task, and the boxes below it are its items, which are ticked with it.
+A checklist has boxes after `-`, `*`, `+` or a number, nested or not. A box with boxes below it is done when they are.
+If it has a Verify of its own it is one task, and the boxes below it are its items, which are ticked with it.
 """
 
 import re
@@ -30,12 +30,12 @@ from unstuck.plans.tasks_md import (
     TASKS_MD,
     Boxes,
     Dialect,
-    depend,
     find_tasks,
-    grouped,
     make_task,
-    read_all,
+    parallel_groups,
+    read_all_fields,
     read_tasks,
+    resolve_dependencies,
     unverified,
 )
 from unstuck.toolchain.shell import Runnable
@@ -46,41 +46,40 @@ _OPTIONAL = "OPTIONAL"
 
 
 def is_kiro(text: str) -> bool:
-    """Tell whether the text is a plan as Kiro writes them, by what other plans do not have."""
+    """Return whether the text has the lines that only Kiro's plans have."""
     return "_Requirements:" in text and "**Verify**" not in text and re.search(r"(?m)^- \[.\] \d+\. ", text) is not None
 
 
-def _find_kiro(text: str, runnable: Runnable | None, _known: Mapping[str, str]) -> Boxes:
-    """Find every task of a plan, those with subtasks included."""
+def _find_kiro(text: str, runnable: Runnable | None, _titles: Mapping[str, str]) -> Boxes:
+    """Return all boxes of a Kiro plan. Those with subtasks and optional ones are no tasks."""
     scanner = Scanner(text)
-    blocks = list(_blocks(scanner))
-    above = parents(blocks)
-    own = [block for block in blocks if block.id not in above and _OPTIONAL not in block.markers]
-    read_all(scanner, own, runnable)
+    blocks = list(_kiro_blocks(scanner))
+    subtasks = subtasks_by_parent(blocks)
+    tasks = [block for block in blocks if block.id not in subtasks and _OPTIONAL not in block.markers]
+    read_all_fields(scanner, tasks, runnable)
     problems, almost = almost_tasks(scanner, blocks, "`- [ ] 1. ` or `- [x] 1. `")
-    remarks = chain(almost, depend(own, above), _left_out(blocks), unverified(own, scanner.flat))
-    return Boxes(blocks, own, title_of(text), remarks, problems, parents=above)
+    concerns = chain(
+        almost, resolve_dependencies(tasks, subtasks), _optional_tasks(blocks), unverified(tasks, scanner.flat)
+    )
+    return Boxes(blocks, tasks, title_of(text), concerns, problems, parents=subtasks)
 
 
 KIRO = Dialect("kiro", _find_kiro)
 
 
-def parents(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
-    """Map every task with subtasks to those that must be done for it; fix tasks and optional ones are none of them.
-
-    A task whose subtasks are all optional is none of these: nobody would do it for it.
-    """
+def subtasks_by_parent(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """Return the subtasks of each task that has any, without fix tasks and optional ones."""
     names = {block.id for block in blocks}
-    found: dict[str, list[str]] = {}
+    subtasks: dict[str, list[str]] = {}
     for block in blocks:
-        above = block.id.rpartition(".")[0]
-        if above in names and block.fixes is None:
-            found.setdefault(above, []).extend([] if _OPTIONAL in block.markers else [block.id])
-    return {name: tuple(below) for name, below in found.items() if below}
+        parent = block.id.rpartition(".")[0]
+        if parent in names and block.fixes is None and _OPTIONAL not in block.markers:
+            subtasks.setdefault(parent, []).append(block.id)
+    return {name: tuple(below) for name, below in subtasks.items()}
 
 
-def _blocks(scanner: Scanner) -> Iterator[Block]:
-    """Find the tasks; what is code or a comment holds none."""
+def _kiro_blocks(scanner: Scanner) -> Iterator[Block]:
+    """Yield the tasks. Literal lines hold none."""
     flat = scanner.flat
     heads = list(_KIRO_TASK.finditer(scanner.seen))
     for number, head in enumerate(heads):
@@ -100,7 +99,8 @@ def _blocks(scanner: Scanner) -> Iterator[Block]:
         yield block
 
 
-def _left_out(blocks: Sequence[Block]) -> Iterator[Problem]:
+def _optional_tasks(blocks: Sequence[Block]) -> Iterator[Problem]:
+    """Yield a concern for each optional task, because it is left out."""
     for block in blocks:
         if _OPTIONAL in block.markers and not block.ticked:
             hint = "Remove the * behind its box to have it done."
@@ -123,18 +123,20 @@ _PATH = re.compile(
 
 
 def is_spec_kit(text: str) -> bool:
-    """Tell whether the text has spec-kit's task lines."""
+    """Return whether the text has spec-kit's task lines."""
     return "] T" in text and _TASK.search(text) is not None
 
 
-def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
+def _spec_kit_tasks(text: str, boxes: Boxes) -> Iterator[Task]:
+    """Yield the tasks of a spec-kit plan with their dependencies and groups."""
     lines = enumerate(text.split("\n"), 1)
     headings = [(number, head[1], head[2]) for number, line in lines if (head := _HEADING.match(line))]
-    parts = list(_parts([block.line for block in found.tasks], headings))
-    tasks = list(map(_told, read_tasks(text, found)))
+    parts = list(_phase_parts([block.line for block in boxes.tasks], headings))
+    tasks = [_with_story_and_files(task) for task in read_tasks(text, boxes)]
     joins: dict[str, list[str]] = {}
-    needed = _needed(tasks, [phase for phase, _ in parts], text, joins)
-    for task, group in zip(tasks, grouped(tasks, parts, ["P" in task.markers for task in tasks]), strict=True):
+    needed = _spec_kit_dependencies(tasks, [phase for phase, _ in parts], text, joins)
+    groups = parallel_groups(tasks, parts, ["P" in task.markers for task in tasks])
+    for task, group in zip(tasks, groups, strict=True):
         unknown = (name for name in task.depends_on if name not in needed)
         yield replace(task, depends_on=(*needed[task.id], *unknown), joins=tuple(joins.get(task.id, ())), group=group)
 
@@ -142,17 +144,17 @@ def _spec_kit_tasks(text: str, found: Boxes) -> Iterator[Task]:
 SPEC_KIT = Dialect("spec-kit", find_tasks, _spec_kit_tasks)
 
 
-def _told(task: Task) -> Task:
-    """Take the story out of the title, and the paths that it names."""
+def _with_story_and_files(task: Task) -> Task:
+    """Return the task with its story as a marker, and with the files that its title names."""
     story = _STORY.match(task.title)
     markers = (*task.markers, story[1]) if story else task.markers
     title = task.title[story.end() :] if story else task.title
-    files = task.files or tuple(dict.fromkeys(found[0] for found in _PATH.finditer(title)))
+    files = task.files or tuple(dict.fromkeys(path[0] for path in _PATH.finditer(title)))
     return replace(task, title=title, markers=markers, files=files)
 
 
-def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the phase and the part of it that each task stands in."""
+def _phase_parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield for each line the phase and the part of it that it belongs to. `headings` are (line, level, title)."""
     ahead = deque(headings)
     phase = part = ""
     for at in starts:
@@ -162,10 +164,10 @@ def _parts(starts: Iterable[int], headings: Sequence[tuple[int, str, str]]) -> I
         yield phase, part
 
 
-def _needed(
+def _spec_kit_dependencies(
     tasks: Sequence[Task], phases: Sequence[str], text: str, joins: dict[str, list[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """Work out what each task waits for; nothing waits for what stands below it, so there are no circles."""
+    """Return the dependencies of each task. A task depends only on earlier ones, so there are no circles."""
     members: dict[str, list[Task]] = {}
     for task, phase in zip(tasks, phases, strict=True):
         members.setdefault(phase, []).append(task)
@@ -180,30 +182,31 @@ def _needed(
         )
         before = (foundation,) if story else (foundation, since)
         needed = tuple(name for row in before for name in dependencies_on_all(row, joins))
-        known = frozenset(name for row in before for name in row)
+        earlier = frozenset(name for row in before for name in row)
         names = [task.id for task in own if task.fixes is None]
         waits |= dict.fromkeys(names, needed)
-        covered |= dict.fromkeys(names, known)
+        covered |= dict.fromkeys(names, earlier)
         foundation, since = (foundation, [*since, *names]) if story else (names, [])
-    told: dict[str, dict[str, None]] = {}
-    for one, other in _said(tasks, text):
-        if places.get(other, len(tasks)) < places.get(one, 0) and other not in covered.get(one, ()):
-            told.setdefault(one, {})[other] = None
-    return {name: (*waits.get(name, ()), *sorted(told.get(name, ()), key=places.__getitem__)) for name in places}
+    stated: dict[str, dict[str, None]] = {}
+    for name, needed_name in _stated_dependencies(tasks, text):
+        is_earlier = places.get(needed_name, len(tasks)) < places.get(name, 0)
+        if is_earlier and needed_name not in covered.get(name, ()):
+            stated.setdefault(name, {})[needed_name] = None
+    return {name: (*waits.get(name, ()), *sorted(stated.get(name, ()), key=places.__getitem__)) for name in places}
 
 
-def _said(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
-    """Yield (task, what it depends on) as the words of the plan have it."""
+def _stated_dependencies(tasks: Iterable[Task], text: str) -> Iterable[tuple[str, str]]:
+    """Yield (task, dependency) for each dependency that the plan states in words."""
     for task in tasks:
-        yield from ((task.id, other) for other in task.depends_on)
-        for found in _DEPENDS.finditer(task.title):
-            yield from ((task.id, other) for other in re.findall(_ID, found[1]))
+        yield from ((task.id, name) for name in task.depends_on)
+        for match in _DEPENDS.finditer(task.title):
+            yield from ((task.id, name) for name in re.findall(_ID, match[1]))
     section = re.search(r"(?mi)^##[ \t]+.*dependenc.*$", text)
     below = text[section.end() :] if section else ""
-    for found in _LINE.finditer(below):
-        yield from ((found[1], other) for other in re.findall(_ID, found[2]))
-    for found in _BEFORE.finditer(below):
-        yield found[2], found[1]
+    for match in _LINE.finditer(below):
+        yield from ((match[1], name) for name in re.findall(_ID, match[2]))
+    for match in _BEFORE.finditer(below):
+        yield match[2], match[1]
 
 
 # --- plain checklists
@@ -222,15 +225,15 @@ _TAB = 4
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Item(Block):
-    """One box, with what stands below it and is no other box's. It goes on to the end of all that is nested."""
+    """One box of a checklist, up to the end of everything nested in it."""
 
     head: re.Match[str]
     place: str
-    """Where it stands among all; the deeper, the longer."""
+    """The position among all boxes. A nested box has a longer one."""
     number: str = ""
-    """Where it stands among numbered boxes, such as 2.1."""
+    """The position among numbered boxes, such as 2.1."""
     own: list[str] = field(default_factory=list)
-    """Its own lines, as far out as if it stood at column 0."""
+    """The lines that belong to no nested box, without the indentation of this box."""
     above: "Item | None" = None
     below: list["Item"] = field(default_factory=list)
 
@@ -244,67 +247,67 @@ class Item(Block):
 
     @property
     def verified(self) -> bool:
-        """Whether it has a Verify of its own, and so is one task with all that is nested in it."""
+        """True if the box has a Verify of its own, and so is one task with everything nested in it."""
         return bool(self.checks or self.reason)
 
     @property
     def struck(self) -> bool:
-        """Whether a person crossed it out."""
+        """True if the user crossed it out."""
         return _STRUCK.fullmatch(self.words) is not None
 
     @property
     def is_task(self) -> bool:
-        """Whether it is attempted: nothing nested in it is, and nothing that it is nested in."""
-        return (not self.below or self.verified) and not any(one.verified for one in _chain(self))
+        """True if the box is attempted as a task, and no box around it or inside it is."""
+        return (not self.below or self.verified) and not any(item.verified for item in _boxes_around(self))
 
 
 def is_checklist(text: str, *, named: bool = False) -> bool:
-    """Tell a plain checklist from a tasks.md; `named`: the file's own name says that it is a fix plan."""
+    """Return whether the text is a plain checklist and no tasks.md. `named`: the file's name says `fix plan`."""
     named = named or _FIX_PLAN.search(text) is not None
     boxes = list(_boxes(text))
     dashes = [box for box in boxes if not box["indent"] and box["bullet"] == "-"]
-    others = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
-    clear = any(_CLEAR_ID.match(box["title"]) for box in (*dashes, *others))
-    if others:
+    other_bullets = [box for box in boxes if not box["indent"] and box["bullet"] != "-"]
+    clear = any(_CLEAR_ID.match(box["title"]) for box in (*dashes, *other_bullets))
+    if other_bullets:
         return not dashes or not clear
     nested = len(dashes) < len(boxes)
     return (nested or (named and bool(boxes))) and not clear and _TASK_FIELDS.search(text) is None
 
 
-def _find_boxes(text: str, runnable: Runnable | None, known: Mapping[str, str]) -> Boxes:
-    """Find the boxes, what belongs to each, and their names."""
-    items = _found(text)
+def _find_boxes(text: str, runnable: Runnable | None, titles: Mapping[str, str]) -> Boxes:
+    """Return the boxes of a checklist. `titles` are those of an earlier reading by id."""
+    items = _items(text)
     for item in items:
-        _read(item, runnable or bool)
-    _name(items, known)
+        _read_item_fields(item, runnable or bool)
+    _name_items(items, titles)
     tasks = [item for item in items if item.is_task]
-    within = {item.id: tuple(_nested(item)) for item in tasks if item.below}
+    within = {item.id: tuple(_nested_ids(item)) for item in tasks if item.below}
     inside = {name for names in within.values() for name in names}
     groups = (item for item in items if item.below and not item.is_task and item.id not in inside)
-    above = {item.id: tuple(one.id for one in item.below) for item in groups}
+    parents = {group.id: tuple(item.id for item in group.below) for group in groups}
     problems, almost = almost_tasks(Scanner(_flat(text)), items, "`- [ ] ` or `- [x] `")
-    remarks = chain(almost, depend(tasks), unverified(tasks, _flat(text)))
-    return Boxes(items, tasks, title_of(text), remarks, problems, parents=above, within=within)
+    concerns = chain(almost, resolve_dependencies(tasks), unverified(tasks, _flat(text)))
+    return Boxes(items, tasks, title_of(text), concerns, problems, parents=parents, within=within)
 
 
-def _nested(item: Item) -> Iterator[str]:
-    for one in item.below:
-        yield one.id
-        yield from _nested(one)
+def _nested_ids(item: Item) -> Iterator[str]:
+    for nested in item.below:
+        yield nested.id
+        yield from _nested_ids(nested)
 
 
 def _boxes(text: str) -> Iterator[re.Match[str]]:
-    """Find the lines with boxes; what is code or a comment holds none."""
+    """Return the lines with boxes. Literal lines have none."""
     return BOX.finditer(Scanner(_flat(text)).seen)
 
 
-def _found(text: str) -> list[Item]:
-    """Find the boxes; a line belongs to the innermost box that it stands further in than."""
+def _items(text: str) -> list[Item]:
+    """Return the boxes. A line belongs to the innermost box with a smaller indentation."""
     flat, items = _flat(text), list[Item]()
     heads = {head.start(): head for head in _boxes(text)}
     stack: list[Item] = []
-    for number, found in enumerate(_EACH_LINE.finditer(flat), 1):
-        line, at = found[0], found.start()
+    for number, match in enumerate(_EACH_LINE.finditer(flat), 1):
+        line, at = match[0], match.start()
         indent = len(line) - len(line.lstrip(" \t"))
         wide = len(line[:indent].expandtabs(_TAB))
         blank, top = not line.strip(), wide == 0 and line[:1] not in "-*+" and not line[:1].isdigit()
@@ -321,72 +324,75 @@ def _found(text: str) -> list[Item]:
             items.append(item)
         elif stack:
             stack[-1].own.append(line[min(indent, len(stack[-1].head["indent"])) :])
-        for one in stack if not blank else ():
-            one.end = found.end()
+        if not blank:
+            for item in stack:
+                item.end = match.end()
     return items
 
 
 def _flat(text: str) -> str:
-    """Give all lines one end; all places stay."""
+    """Return the text with LF at all line ends. All offsets stay the same."""
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
-def _read(item: Item, runnable: Runnable) -> None:
-    """Read the fields of a box, as those of a task that stands alone."""
+def _read_item_fields(item: Item, runnable: Runnable) -> None:
+    """Read the fields of a box as those of a separate task."""
     reading = Reading(f"- [ ] x\n{''.join(item.own)}")
     (alone, *_) = reading.blocks()
     read_fields(reading.scanner, alone, runnable, item)
 
 
-def _name(items: Sequence[Item], known: Mapping[str, str]) -> None:
-    """Name every box: as its text or its numbers do, if no other has that name; a group after where it stands."""
+def _name_items(items: Sequence[Item], titles: Mapping[str, str]) -> None:
+    """Set the id of every box: from its text, from its number if that is unique, or a free one."""
     for item in items:
         clear = _CLEAR_ID.match(item.words) is not None
         read_head(item, item.words if clear else f"x0 {item.words}")
         item.id = item.id if clear else ""
-        item.number = _number(item)
+        item.number = _nested_number(item)
     numbers = [item.number for item in items if item.number and not item.id]
     tasks = [item for item in items if item.is_task]
-    for item in tasks if len(set(numbers)) == len(numbers) else ():
-        item.id = item.id or item.number
-    name_tasks(tasks, known)
+    if len(set(numbers)) == len(numbers):
+        for item in tasks:
+            item.id = item.id or item.number
+    name_tasks(tasks, titles)
     for item in items:
         item.id = item.id if item.is_task else f"box {item.place}"
 
 
-def _number(item: Item) -> str:
+def _nested_number(item: Item) -> str:
     own = item.head["number"]
     if own is None or item.above is None:
         return own or ""
     return f"{item.above.number}.{own}" if item.above.number else ""
 
 
-def _checklist_tasks(_text: str, found: Boxes) -> Iterator[Task]:
-    for item in found.tasks:
+def _checklist_tasks(_text: str, boxes: Boxes) -> Iterator[Task]:
+    for item in boxes.tasks:
         assert isinstance(item, Item)
-        text = f"- [{item.head['box']}] {item.words}\n{''.join(item.own)}{''.join(_shown(item.below, 1))}"
-        above = [one.words for one in _chain(item)]
-        body = (f"Part of: {' / '.join(above)}\n\n" if above else "") + text
+        text = f"- [{item.head['box']}] {item.words}\n{''.join(item.own)}{''.join(_lines_of(item.below, 1))}"
+        around = [box.words for box in _boxes_around(item)]
+        body = (f"Part of: {' / '.join(around)}\n\n" if around else "") + text
         digest = sha256(re.sub(r"\[[ xX]\]", "[]", body).encode(errors="replace")).hexdigest()[:16]
-        items, skipped = tuple(one.words for one in item.below), item.struck and not item.ticked
+        items, skipped = tuple(nested.words for nested in item.below), item.struck and not item.ticked
         yield make_task(item, body, items=items, skipped=skipped, digest=digest)
 
 
 CHECKLIST = Dialect("checklist", _find_boxes, _checklist_tasks)
-DIALECTS: Mapping[str, Dialect] = {one.format: one for one in (TASKS_MD, SPEC_KIT, KIRO, CHECKLIST)}
+DIALECTS: Mapping[str, Dialect] = {dialect.format: dialect for dialect in (TASKS_MD, SPEC_KIT, KIRO, CHECKLIST)}
 
 
-def _chain(item: Item) -> list[Item]:
-    """Return the boxes that a box is nested in, the outermost first."""
-    found: list[Item] = []
+def _boxes_around(item: Item) -> list[Item]:
+    """Return the boxes in which a box is nested, the outermost first."""
+    around: list[Item] = []
     while item.above is not None:
         item = item.above
-        found.append(item)
-    return found[::-1]
+        around.append(item)
+    return around[::-1]
 
 
-def _shown(items: Sequence[Item], depth: int) -> Iterator[str]:
+def _lines_of(items: Sequence[Item], depth: int) -> Iterator[str]:
+    """Yield the lines of nested boxes, two columns further in at each level."""
     for item in items:
         yield f"{'  ' * depth}- [{item.head['box']}] {item.words}\n"
         yield from ("  " * depth + line for line in item.own)
-        yield from _shown(item.below, depth + 1)
+        yield from _lines_of(item.below, depth + 1)

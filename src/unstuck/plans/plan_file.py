@@ -1,4 +1,4 @@
-"""Edge: Find a plan on disk, tell its format, read it, and tick its boxes without ever losing a person's edit."""
+"""Plans on disk: their formats, reading them, and ticking their boxes without losing the user's edits."""
 
 import contextlib
 import json
@@ -29,10 +29,10 @@ _HEAD_CHARS = 4000
 SUPPORTED = (*DIALECTS, superplan.FORMAT, *json_formats.FORMATS)
 
 COMPANIONS = (".ralph-state.json", ".progress.md")
-"""What stands beside a plan in a spec folder and is kept up with it."""
+"""Files beside the plan in a spec folder that `unstuck` updates with it. smart-ralph prescribes their names."""
 
 IN_FOLDERS = (json_formats.FORMAT, "tasks.json", "tasks/tasks.json", "prd.json", "fix_plan.md", "@fix_plan.md")
-"""What else may be the plan of a folder that has no tasks.md."""
+"""Files that can be the plan of a folder without a tasks.md. Other tools prescribe their names."""
 _SPEC_FILES = (*COMPANIONS, "research.md", "requirements.md", "design.md")
 _CHECKBOX = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*\[[ \t]*\S?[ \t]*\]", re.MULTILINE)
 _BARE_LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+\S", re.MULTILINE)
@@ -44,12 +44,12 @@ def open_plan(
     format: str | None = None,  # noqa: A002  # the word that users type as --format
     *,
     root: Path | None = None,
-    known: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> "OpenPlan":
-    """Open the plan at `path`, a file or a spec folder; raise BadUsage if there is none that we can read.
+    """Open the plan at `path`, a file or a spec folder. Raise BadUsage if no plan can be read there.
 
-    Verify lines without back-ticks are judged for `root`, the repository (without it: found upwards from the plan).
-    `known` holds task ids of an earlier reading and their titles, so that tasks without ids keep theirs.
+    `root` is the repository in which commands without back-ticks must run, by default the one around the plan.
+    `titles` holds the titles of an earlier reading by task id, so that tasks without ids keep theirs.
     """
     in_folder = os.path.isdir(path)  # noqa: PTH112  # Path.is_dir raises on odd names
     file = _in_folder(path) if in_folder else path
@@ -69,15 +69,15 @@ def open_plan(
     runnable = runnable_in(root or _repository(file))
     if seen not in DIALECTS:
         parts = plan_parts(file, content) if seen == superplan.FORMAT else (file,)
-        others = tuple(part.name for part in parts[1:])
-        return OpenPlan(parts, seen, runnable=runnable, companions=others, tag=_current_tag(file))
+        further_parts = tuple(part.name for part in parts[1:])
+        return OpenPlan(parts, seen, runnable=runnable, companions=further_parts, tag=_current_tag(file))
     spec_folder = in_folder or any((file.parent / name).exists() for name in _SPEC_FILES)
     companions = COMPANIONS if file.name == "tasks.md" and spec_folder and seen == tasks_md.FORMAT else ()
-    return OpenPlan((file,), seen, runnable=runnable, known=known, companions=companions)
+    return OpenPlan((file,), seen, runnable=runnable, titles=titles, companions=companions)
 
 
 def read_plan_text(text: str, plan_format: str, path: str, root: Path) -> Plan:
-    """Read a plan that is not on disk, in a format that is known; `path` is what its messages call it."""
+    """Return the plan in a text that is not on disk. `path` is its name in messages."""
     return _read([superplan.Part("", text)], plan_format, path, runnable_in(root))
 
 
@@ -86,25 +86,27 @@ def _read(
     plan_format: str,
     path: str,
     runnable: Runnable,
-    known: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
     tag: str = "",
     problems: Sequence[Problem] = (),
 ) -> Plan:
     if plan_format == superplan.FORMAT:
         return superplan.read(parts, path, runnable=runnable, problems=problems)
     if plan_format in DIALECTS:
-        return read_tasks_md(parts[0].text, path, runnable=runnable, known=known, dialect=DIALECTS[plan_format])
+        return read_tasks_md(parts[0].text, path, runnable=runnable, titles=titles, dialect=DIALECTS[plan_format])
     return json_formats.read(plan_format, tasks_md.printable(parts[0].text), path, tag=tag, runnable=runnable)
 
 
 def _in_folder(folder: Path) -> Path:
-    """Return the plan of a spec folder, or of a folder that another tool keeps its plan in."""
-    others = () if (folder / "tasks.md").exists() else (folder / name for name in IN_FOLDERS)
-    return next((other for other in others if other.is_file()), folder / "tasks.md")
+    """Return the plan's file in a folder: tasks.md, or the plan of another tool."""
+    if (folder / "tasks.md").exists():
+        return folder / "tasks.md"
+    candidates = (folder / name for name in IN_FOLDERS)
+    return next((file for file in candidates if file.is_file()), folder / "tasks.md")
 
 
 class OpenPlan:
-    """A plan on disk, in one file or in parts. Implements `PlanFile`."""
+    """A plan on disk, in one file or in several parts. Implements `PlanFile`."""
 
     def __init__(
         self,
@@ -112,23 +114,23 @@ class OpenPlan:
         plan_format: str,
         *,
         runnable: Runnable,
-        known: Mapping[str, str] | None = None,
+        titles: Mapping[str, str] | None = None,
         companions: tuple[str, ...] = (),
         tag: str = "",
     ) -> None:
         self.path = parts[0]
         self.format = plan_format
         self.companions = companions
-        """Names of files in the plan's folder that are kept up with it, its further parts included."""
+        """Names of files in the plan's folder that are updated with it, including its further parts."""
         self.extensible = plan_format in DIALECTS
         self.spec_folder = self.extensible and bool(companions)
         self._parts = tuple(parts)
         self._runnable = runnable
-        self._known = dict(known or {})
+        self._titles = dict(titles or {})
         self._tag = tag
-        self._owed: dict[str, str] = {}
-        """Statuses that could not be written, because the file could not be read."""
-        self._lock = threading.Lock()  # a task's thread inserts while the main thread marks
+        self._unwritten: dict[str, str] = {}
+        """Statuses that are not written yet, because a file could not be read."""
+        self._lock = threading.Lock()  # the thread of a task inserts while the main thread marks
 
     def read(self) -> Plan:
         contents = {part: read_plan_bytes(part) for part in self._parts if part.is_file()}
@@ -148,20 +150,19 @@ class OpenPlan:
             superplan.Part("" if part == self.path else part.name, tasks_md.decode(content))
             for part, content in contents.items()
         ]
-        plan = _read(texts, self.format, path, self._runnable, self._known, self._tag, problems)
+        plan = _read(texts, self.format, path, self._runnable, self._titles, self._tag, problems)
         if self.extensible and any(OUR_ID.fullmatch(task.id) for task in plan.tasks):
-            self._known.update((task.id, task.title) for task in plan.tasks)
+            self._titles.update((task.id, task.title) for task in plan.tasks)
         return plan
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
-        """Write where tasks stand in place, atomically, file by file; return whether anything changed.
+        """Write the statuses of tasks into the files, each atomically, and return whether anything changed.
 
-        Tasks that a person took out meanwhile are passed over. A file that is gone or cannot be read for now is
-        owed what it was to be told.
+        Tasks that the user has removed are ignored. If a file is missing or cannot be read, the next call tries again.
         """
         with self._lock:
-            wanted = {**self._owed, **statuses}
-            self._owed = {}
+            wanted = {**self._unwritten, **statuses}
+            self._unwritten = {}
             changed = [self._mark(part, wanted) for part in self._parts]
         return any(changed)
 
@@ -169,7 +170,7 @@ class OpenPlan:
         with contextlib.suppress(ValueError, RecursionError):
             if part.is_file():
                 return _edit(part, lambda text: self._marked(text, statuses))
-        self._owed.update(statuses)
+        self._unwritten.update(statuses)
         return False
 
     def _marked(self, text: str, statuses: Mapping[str, str]) -> str:
@@ -183,26 +184,26 @@ class OpenPlan:
     def redone(
         self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
     ) -> dict[str, bytes]:
-        """Do what `insert` and `mark` did in another version of the plan's files, by their names: the committed one.
+        """Return other contents of the plan's files, such as the committed ones, with the edits of `insert` and `mark`.
 
-        `tasks` holds the title and the status that each has in the run. One whose title is neither that nor the one
-        that it has by now is another task, and is left alone.
+        Contents are by file name. `tasks` holds the title and the status of each task in the run.
+        A task whose title differs from that title and from the current one is another task, and is not marked.
         """
         texts = {part.name: tasks_md.decode(contents[part.name]) for part in self._parts if part.name in contents}
         for insertion in insertions if self.extensible else ():
-            with contextlib.suppress(CannotWrite):  # what it is beside was never committed
+            with contextlib.suppress(CannotWrite):  # the task beside it was never committed
                 texts = {name: self._locate(text).insert(insertion, self._locate).text for name, text in texts.items()}
         parts = [superplan.Part(name, text) for name, text in texts.items()]
-        there = _read(parts, self.format, "", self._runnable, self._known, self._tag).tasks if parts else ()
-        now = {task.id: task.title for task in self.read().tasks}
-        known = [task for task in there if task.id in tasks and task.title in (tasks[task.id][0], now.get(task.id))]
+        there = _read(parts, self.format, "", self._runnable, self._titles, self._tag).tasks if parts else ()
+        current = {task.id: task.title for task in self.read().tasks}
+        same = [task for task in there if task.id in tasks and task.title in (tasks[task.id][0], current.get(task.id))]
         with contextlib.suppress(ValueError, RecursionError):
-            statuses = {task.id: tasks[task.id][1] for task in known}
+            statuses = {task.id: tasks[task.id][1] for task in same}
             texts = {name: self._marked(text, statuses) for name, text in texts.items()}
         return {name: tasks_md.encode(text) for name, text in texts.items()}
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
-        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+        """Write tasks into the plan, atomically, and return them as read from it. Tasks that it has stay unchanged."""
         if not self.extensible:
             names = ", ".join(insertion.blocks)
             raise CannotWrite(f"{self.path} takes no new tasks ({names}).", hint="Use a tasks.md.")
@@ -212,7 +213,7 @@ class OpenPlan:
             nonlocal after
             before = self._locate(text)
             for name, block in insertion.blocks.items():
-                self._refuse_another(before, name, block)
+                self._require_own_task(before, name, block)
             after = before.insert(insertion, self._locate)
             return after.text
 
@@ -221,10 +222,10 @@ class OpenPlan:
         return tuple(self._read_block(after, name) for name in insertion.blocks)
 
     def _locate(self, text: str) -> Located:
-        return tasks_md.locate(text, self._known, DIALECTS[self.format])
+        return tasks_md.locate(text, self._titles, DIALECTS[self.format])
 
-    def _refuse_another(self, located: Located, name: str, block: str) -> None:
-        """Refuse to take a task that a person wrote under our id for ours."""
+    def _require_own_task(self, located: Located, name: str, block: str) -> None:
+        """Raise CannotWrite if the user has written another task with this id."""
         if name in located.places and located.places[name].fixes != self._task_in(block).fixes:
             raise CannotWrite(
                 f"The plan has a task {name} of its own by now.",
@@ -234,15 +235,15 @@ class OpenPlan:
     def _read_block(self, located: Located, name: str) -> Task:
         at = located.places[name]
         task = self._task_in(located.text[at.start : at.end])
-        self._known[task.id] = task.title
+        self._titles[task.id] = task.title
         return replace(task, line=located.text.count("\n", 0, at.start) + 1)
 
     def _task_in(self, block: str) -> Task:
-        """Read one task by itself."""
-        found = _read([superplan.Part("", block)], self.format, str(self.path), self._runnable, self._known).tasks
-        if len(found) != 1:
+        """Return the only task of a text."""
+        tasks = _read([superplan.Part("", block)], self.format, str(self.path), self._runnable, self._titles).tasks
+        if len(tasks) != 1:
             raise CannotWrite(f"{block.splitlines()[0]!r} does not read as one task.", hint="Please report this.")
-        return found[0]
+        return tasks[0]
 
 
 def _edit(part: Path, change: Callable[[str], str]) -> bool:
@@ -250,16 +251,16 @@ def _edit(part: Path, change: Callable[[str], str]) -> bool:
 
 
 def plan_parts(file: Path, content: bytes) -> tuple[Path, ...]:
-    """Return all files of a plan that says `Part N of M`, in order; the file alone if it says nothing of the kind."""
-    said = _PART.search(content[:_HEAD_CHARS].decode(errors="replace"))
+    """Return all files of a plan that says `Part N of M`, in order. Without these words it has one file."""
+    part = _PART.search(content[:_HEAD_CHARS].decode(errors="replace"))
     name = _NUMBERED.fullmatch(file.name)
-    if said is None or name is None or int(said[1]) != int(name[2]):
+    if part is None or name is None or int(part[1]) != int(name[2]):
         return (file,)
-    return tuple(file.with_name(f"{name[1]}{number}{name[3]}") for number in range(1, int(said[2]) + 1))
+    return tuple(file.with_name(f"{name[1]}{number}{name[3]}") for number in range(1, int(part[2]) + 1))
 
 
 def _require_file(file: Path, path: Path) -> None:
-    """Raise BadUsage unless `file`, asked for as `path`, is a file that can be read."""
+    """Raise BadUsage unless `file` is a file that can be read. `path` is the path that the user gave."""
     hint = "Name a plan file or a spec folder that holds a tasks.md, or put back the one that a run began with."
     try:
         mode = file.stat().st_mode
@@ -275,7 +276,7 @@ def _require_file(file: Path, path: Path) -> None:
 
 
 def _detect(content: bytes, file: Path) -> str:
-    """Name the format by the content, or say what the file looks like."""
+    """Return the name of the format, or words for a file of an unknown format."""
     text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r", "\n")
     if superplan.looks_like(text, named_tasks=file.name == "tasks.md"):
         return superplan.FORMAT
@@ -283,7 +284,7 @@ def _detect(content: bytes, file: Path) -> str:
         return json_formats.FORMAT
     if text.lstrip().startswith(("{", "[")) and (seen := _detect_json(text, file)):
         return seen
-    # A file that is no text is read all the same: the reader then says what is wrong with it.
+    # A binary file counts as tasks.md, whose reader reports the problem.
     if dialects.is_kiro(text) or (".kiro" in file.resolve().parts and _CHECKBOX.search(text)):
         return dialects.KIRO.format
     if dialects.is_spec_kit(text):
@@ -311,7 +312,7 @@ def _detect_json(text: str, file: Path) -> str:
 
 
 def _current_tag(file: Path) -> str:
-    """Return the tag that Task Master works on; empty where it says nothing."""
+    """Return the tag that Task Master works on, or an empty string."""
     folder = next((above for above in file.resolve().parents if above.name == ".taskmaster"), None)
     try:
         state = json.loads((folder / "state.json").read_text(encoding="utf-8")) if folder else {}
@@ -322,7 +323,7 @@ def _current_tag(file: Path) -> str:
 
 
 def runnable_in(root: Path) -> Runnable:
-    """Return the test for commands that run in `root`: a builtin, a program on PATH or a file of the repository."""
+    """Return a function that tells whether a word can run in `root`: a builtin, a program or a file there."""
 
     @cache
     def runnable(word: str) -> bool:
@@ -333,41 +334,41 @@ def runnable_in(root: Path) -> Runnable:
 
 
 def _repository(file: Path) -> Path:
-    """Return the nearest folder above that is a repository's, else the plan's own."""
+    """Return the nearest folder above that is a repository, or the plan's own folder."""
     folder = Path(os.path.realpath(file)).parent
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
 class PlanFile(Protocol):
-    """The user's plan on disk: read it, change ticks and write new tasks in place."""
+    """The user's plan on disk, which can be read, marked and extended."""
 
     @property
     def extensible(self) -> bool:
-        """Whether the format can take new tasks."""
+        """True if the format can take new tasks."""
 
     @property
     def path(self) -> Path: ...
 
     @property
     def companions(self) -> tuple[str, ...]:
-        """Names of files in the plan's folder that are kept up with it."""
+        """Names of files in the plan's folder that are updated with it."""
 
     @property
     def spec_folder(self) -> bool:
-        """Whether everything in the plan's folder belongs to it."""
+        """True if everything in the plan's folder belongs to it."""
 
     def read(self) -> Plan: ...
 
     def mark(self, statuses: Mapping[str, str]) -> bool:
-        """Write where tasks stand in place, atomically; return whether anything changed."""
+        """Write the statuses of tasks, atomically, and return whether anything changed."""
 
     def insert(self, insertion: Insertion) -> tuple[Task, ...]:
-        """Write tasks into the plan, atomically, and return them as they read there. Those it has are left alone."""
+        """Write tasks into the plan, atomically, and return them as read from it. Tasks that it has stay unchanged."""
 
     def redone(
         self, contents: Mapping[str, bytes], insertions: Sequence[Insertion], tasks: Mapping[str, tuple[str, str]]
     ) -> Mapping[str, bytes]:
-        """Do what `insert` and `mark` did in another version of the plan's files, by their names.
+        """Return other contents of the plan's files with the edits of `insert` and `mark`.
 
-        `tasks` holds the title and the status that each has in the run.
+        Contents are by file name. `tasks` holds the title and the status of each task in the run.
         """

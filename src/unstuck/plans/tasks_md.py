@@ -1,7 +1,7 @@
-"""Read a `tasks.md` plan, and tick its boxes by changing one byte each and nothing else.
+"""Read `tasks.md` plans.
 
-A task is a line `- [ ] 1.2 [P] Title` at column 0. Its block is what follows, blank or indented, up to the next line
-at column 0 that is not inside a code block, a here-document or a comment.
+A task is a line `- [ ] 1.2 [P] Title` at column 0. Its block has all lines up to the next line at column 0
+that is not inside a code block, a here-document or a comment.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from unstuck.model.plan import Plan, Problem, Task, cleans_up
 from unstuck.plans.blocks import KEY, Block, Located, Reading, almost_tasks, id_shape, name_tasks
-from unstuck.plans.fields import code_spans, is_field, named_in, named_tasks, read_fields
+from unstuck.plans.fields import code_spans, dependencies_in_title, is_field, named_tasks, read_fields
 from unstuck.plans.literal_text import Scanner
 from unstuck.toolchain.command_roles import only_checks, role_of
 from unstuck.toolchain.shell import Runnable, can_fail
@@ -22,116 +22,129 @@ FORMAT = "tasks.md"
 
 LARGEST_GROUP = 5
 _DAMAGED_SHARE = 10
-_LOOKS_LIKE_ONE = re.compile(
+_ANY_FIELD = re.compile(
     r"\n[ \t]*[-*+][ \t]+[*_]{0,3}([^\W\d_][\w _-]{1,24}?)[*_]{0,3}[ \t]*:[*_]{0,3}[ \t]*([^\n]{1,200})"
 )
 _REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+/(?:issues|pull)/\d+")
 _KEY = re.compile(KEY)
 _VERIFY = re.compile(r"^[^\w\n`]{0,8}verify\b[^\n`]{0,40}`[^\n]+", re.IGNORECASE | re.MULTILINE)
-_OTHERS = re.compile(r"(?i:do|done when|requirements?)")
-"""Fields that are read by nobody but the agent; their numbers are no tasks."""
+_FIELDS_FOR_AGENTS = re.compile(r"(?i:do|done when|requirements?)")
+"""Fields that only the agent reads. Their numbers are no tasks."""
 _DAMAGED = re.compile("[\udc80-\udcff]")
-"""How `decode` carries bytes that are not UTF-8."""
+"""The characters that `decode` makes of bytes that are not UTF-8."""
 
 
 class Boxes(NamedTuple):
-    """What a dialect finds in a text: all boxes, each under the name by which it is ticked, and those that are tasks."""
+    """The boxes in the text of a plan."""
 
     every: Sequence[Block]
+    """All boxes that can be ticked. The id of each is the name by which it is ticked."""
     tasks: Sequence[Block]
+    """The boxes that are tasks."""
     title: str
     concerns: Iterable[Problem] = ()
     problems: Iterable[Problem] = ()
     parents: Mapping[str, tuple[str, ...]] = {}
     within: Mapping[str, tuple[str, ...]] = {}
-    """These two as in `Located`."""
+    """`parents` and `within` are those of `Located`."""
 
 
-def read_tasks(text: str, found: Boxes) -> Iterable[Task]:
-    """Make the values that stand for the tasks of a text, in no order but its own."""
-    return (make_task(block, text[block.start : block.end]) for block in found.tasks)
+def read_tasks(text: str, boxes: Boxes) -> Iterable[Task]:
+    """Return the tasks of a text without dependencies on other sections."""
+    return (make_task(block, text[block.start : block.end]) for block in boxes.tasks)
 
 
 class Dialect(NamedTuple):
-    """How a Markdown plan of a kind is read."""
+    """The functions that read one kind of Markdown plan."""
 
     format: str
     find: Callable[[str, Runnable | None, Mapping[str, str]], Boxes]
-    """Without a test for commands no field is read: only the places are wanted."""
+    """Finds the boxes. Without a test for commands it reads no fields."""
     tasks: Callable[[str, Boxes], Iterable[Task]] = read_tasks
 
 
 def read_tasks_md(
-    text: str, path: str, *, runnable: Runnable, known: Mapping[str, str] | None = None, dialect: Dialect | None = None
+    text: str, path: str, *, runnable: Runnable, titles: Mapping[str, str] | None = None, dialect: Dialect | None = None
 ) -> Plan:
-    """Read a whole plan; everything wrong with it is in its problems and concerns.
+    """Read a whole plan. Everything wrong with it is in its problems and concerns.
 
-    `Task.commit` is None where the plan leaves the subject to us and "" where it asks for no commit.
-    `runnable` says whether a word can begin a command: it decides which Verify texts without back-ticks are commands.
-    `known` holds the ids of an earlier reading and their titles: a task without an id keeps the `t<n>` it had.
+    `Task.commit` is None if the plan names no subject, and "" if it asks for no commit.
+    `runnable` tells whether a word is the name of a program, so that Verify texts without back-ticks can be commands.
+    `titles` holds the titles of an earlier reading by their ids, so that tasks without ids keep their `t<n>`.
     """
     dialect = dialect or TASKS_MD
     if problems := tuple(not_text(text)):
         return Plan(path=path, format=dialect.format, tasks=(), problems=problems)
-    shown = printable(text)
-    found = dialect.find(shown, runnable, known or {})
+    readable = printable(text)
+    boxes = dialect.find(readable, runnable, titles or {})
     return Plan(
         path=path,
         format=dialect.format,
-        title=found.title,
-        tasks=tuple(dialect.tasks(shown, found)),
-        concerns=tuple(sorted((*_damage(text), *found.concerns), key=lambda concern: concern.line or 0)),
-        problems=tuple(sorted((*found.problems, *_unapproved(found.tasks)), key=lambda problem: problem.line or 0)),
+        title=boxes.title,
+        tasks=tuple(dialect.tasks(readable, boxes)),
+        concerns=tuple(sorted((*_damage(text), *boxes.concerns), key=lambda concern: concern.line or 0)),
+        problems=tuple(sorted((*boxes.problems, *_unapproved(boxes.tasks)), key=lambda problem: problem.line or 0)),
     )
 
 
-def locate(text: str, known: Mapping[str, str] | None = None, dialect: Dialect | None = None) -> Located:
-    """Find every task of a plan."""
+def locate(text: str, titles: Mapping[str, str] | None = None, dialect: Dialect | None = None) -> Located:
+    """Return the text with the block of each task. Of two tasks with one id the first counts."""
     readable = "" if any(not_text(text)) else printable(text)
-    found = (dialect or TASKS_MD).find(readable, None, known or {})
-    places = {block.id: block for block in reversed(found.every)}  # of two with one id, the first
-    return Located(text, places, found.parents, found.within)
+    boxes = (dialect or TASKS_MD).find(readable, None, titles or {})
+    places = {block.id: block for block in reversed(boxes.every)}
+    return Located(text, places, boxes.parents, boxes.within)
 
 
-def find_tasks(text: str, runnable: Runnable | None, known: Mapping[str, str]) -> Boxes:
-    """Find the tasks of a tasks.md."""
+def find_tasks(text: str, runnable: Runnable | None, titles: Mapping[str, str]) -> Boxes:
+    """Return the tasks of a tasks.md."""
     reading = Reading(text)
     blocks = reading.blocks()
-    name_tasks(blocks, known)
-    read_all(reading.scanner, blocks, runnable)
-    away = depend(blocks, away=lambda name: _KEY.fullmatch(name) is not None)
-    told = chain(unverified(blocks, reading.flat), _overlooked(reading.flat, blocks), _outside(reading.scanner, blocks))
+    name_tasks(blocks, titles)
+    read_all_fields(reading.scanner, blocks, runnable)
     problems, almost = almost_tasks(reading.scanner, blocks)
-    remarks = chain(reading.concerns, almost, away, told, _unknown_originals(blocks))
-    return Boxes(blocks, blocks, reading.title, remarks, [*reading.problems, *problems])
+    concerns = chain(
+        reading.concerns,
+        almost,
+        resolve_dependencies(blocks, may_be_elsewhere=lambda name: _KEY.fullmatch(name) is not None),
+        unverified(blocks, reading.flat),
+        _unread_fields(reading.flat, blocks),
+        _verify_outside_tasks(reading.scanner, blocks),
+        _unknown_originals(blocks),
+    )
+    return Boxes(blocks, blocks, reading.title, concerns, [*reading.problems, *problems])
 
 
-def read_all(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | None) -> None:
-    """Read the fields of blocks, where they are wanted."""
-    for block in blocks if runnable else ():
-        read_fields(scanner, block, runnable or bool)
+def read_all_fields(scanner: Scanner, blocks: Iterable[Block], runnable: Runnable | None) -> None:
+    """Read the fields of all blocks. Without a test for commands nothing is read."""
+    if runnable is not None:
+        for block in blocks:
+            read_fields(scanner, block, runnable)
 
 
-def depend(
+def resolve_dependencies(
     blocks: Sequence[Block],
     parents: Mapping[str, Sequence[str]] | None = None,
     *,
-    away: Callable[[str], bool] = lambda _: True,
+    may_be_elsewhere: Callable[[str], bool] = lambda _: True,
 ) -> list[Problem]:
-    """Settle what tasks depend on, by their titles, too; on a task with subtasks means on all of them.
+    """Set the dependencies of all tasks from their fields and titles, and return concerns.
 
-    `away`: whether a name that is no task of the plan may be something else, which is told and not waited for.
+    A dependency on a task with subtasks becomes one on each of them. `may_be_elsewhere` tells whether a name that is no
+    task of the plan may be a task of another plan. Such a dependency is removed with a concern.
     """
-    known, told = {block.id for block in blocks}, list[Problem]()
+    ids, concerns = {block.id for block in blocks}, list[Problem]()
     for block in blocks:
-        said = [name for name in named_in(block.title) if name in known]
-        leaves = (leaf for name in (*block.depends, *said) for leaf in _leaves(name, parents or {}))
+        in_title = [name for name in dependencies_in_title(block.title) if name in ids]
+        leaves = (leaf for name in (*block.depends, *in_title) for leaf in _leaves(name, parents or {}))
         names = [name for name in dict.fromkeys(leaves) if name != block.id or name in block.depends]
-        gone = [name for name in names if name not in known and away(name)]
-        block.depends = tuple(name for name in names if name not in gone)
-        message = f"Task {block.id} depends on {', '.join(gone)}, which is no task of this plan: nothing waits for it."
-        told += [block.problem(message, "Write it as a task, or see that it is done before.")] if gone else []
-    return told
+        missing = [name for name in names if name not in ids and may_be_elsewhere(name)]
+        block.depends = tuple(name for name in names if name not in missing)
+        if missing:
+            message = (
+                f"Task {block.id} depends on {', '.join(missing)}, which is no task of this plan: nothing waits for it."
+            )
+            concerns.append(block.problem(message, "Write it as a task, or see that it is done before."))
+    return concerns
 
 
 def _leaves(name: str, parents: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -141,20 +154,21 @@ def _leaves(name: str, parents: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield from _leaves(below, parents)
 
 
-def _ordered(text: str, found: Boxes) -> Iterator[Task]:
-    """Make the tasks, with what they depend on and what they may run beside."""
-    made, blocks = tuple(read_tasks(text, found)), found.tasks
+def _tasks_in_order(text: str, boxes: Boxes) -> Iterator[Task]:
+    """Yield the tasks with their dependencies and groups."""
+    tasks, blocks = tuple(read_tasks(text, boxes)), boxes.tasks
     sections = [block.section for block in blocks]
-    groups = grouped(made, sections, ["P" in task.markers and not task.only_checks for task in made])
-    for task, block, first, group in zip(made, blocks, _dependencies(made, sections), groups, strict=True):
-        yield replace(task, depends_on=tuple(dict.fromkeys((*first, *block.depends))), group=group)
+    groups = parallel_groups(tasks, sections, ["P" in task.markers and not task.only_checks for task in tasks])
+    checked = _checked_by(tasks, sections)
+    for task, block, earlier, group in zip(tasks, blocks, checked, groups, strict=True):
+        yield replace(task, depends_on=tuple(dict.fromkeys((*earlier, *block.depends))), group=group)
 
 
-TASKS_MD = Dialect(FORMAT, find_tasks, _ordered)
+TASKS_MD = Dialect(FORMAT, find_tasks, _tasks_in_order)
 
 
 def make_task(block: Block, body: str, **more: Any) -> Task:
-    """Make the value that stands for a task of the text."""
+    """Return the task of a block."""
     return Task(
         id=block.id,
         title=block.title,
@@ -173,7 +187,7 @@ def make_task(block: Block, body: str, **more: Any) -> Task:
 
 
 def decode(content: bytes) -> str:
-    """Decode so that encoding again gives the same bytes, whatever they are."""
+    """Return the text of any bytes. `encode` gives the same bytes back."""
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -182,7 +196,7 @@ def encode(text: str) -> bytes:
 
 
 def printable(text: str) -> str:
-    """Show undecodable bytes as U+FFFD, one for one, so that places stay the same."""
+    """Return the text with U+FFFD for each undecodable byte. All offsets stay the same."""
     return _DAMAGED.sub("\ufffd", text)
 
 
@@ -190,30 +204,29 @@ NOT_TEXT = "The file is not text"
 
 
 def not_text(text: str) -> Iterator[Problem]:
-    """Say why a text is none, if so."""
+    """Yield a problem if the file is no text."""
     nul = text.find("\0")
     if nul >= 0:
         hint = "Save it as UTF-8." if nul <= 1 else "Name a plan that is a text file."
         yield Problem(message=f"{NOT_TEXT}: it has NUL bytes.", line=text.count("\n", 0, nul) + 1, hint=hint)
-    elif len(found := _DAMAGED.findall(text)) * _DAMAGED_SHARE > len(text):
-        message = f"{NOT_TEXT}: {len(found)} of its bytes are not UTF-8."
+    elif (damaged := len(_DAMAGED.findall(text))) * _DAMAGED_SHARE > len(text):
+        message = f"{NOT_TEXT}: {damaged} of its bytes are not UTF-8."
         yield Problem(message=message, line=1, hint="Save it as UTF-8.")
 
 
 def _damage(text: str) -> Iterator[Problem]:
-    if found := _DAMAGED.search(text):
+    if damaged := _DAMAGED.search(text):
         yield Problem(
             message="Some bytes are not UTF-8; they are kept as they are and shown as \ufffd.",
-            line=text.count("\n", 0, found.start()) + 1,
+            line=text.count("\n", 0, damaged.start()) + 1,
             hint="Save the file as UTF-8.",
         )
 
 
-def _dependencies(tasks: Sequence[Task], sections: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Say what each task depends on: a checkpoint on every earlier task of its section, others on nothing.
+def _checked_by(tasks: Sequence[Task], sections: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """Yield for each task the ids that it checks: a checkpoint checks the earlier tasks of its section.
 
-    Only the tasks since the section's last checkpoint are named, and that checkpoint, which depends on those before
-    it: it comes to the same, and a plan of many checkpoints stays linear.
+    A checkpoint names the last checkpoint instead of the tasks before it, so that large plans stay linear.
     """
     waiting: dict[str, None] = {}
     before = 0
@@ -221,17 +234,17 @@ def _dependencies(tasks: Sequence[Task], sections: Sequence[int]) -> Iterator[tu
         waiting, before = waiting if section == before else {}, section
         yield tuple(earlier for earlier in waiting if earlier != task.id) if task.only_checks else ()
         if task.only_checks and not cleans_up(task):
-            waiting = {}  # it stands for all before it; what cleans up runs even after a failure, so it does not
+            waiting = {}  # depending on it is enough. A task that cleans up runs even after a failure, so it is not
         waiting[task.id] = None
 
 
-def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[bool]) -> list[str | None]:
-    """Name the group of each task: adjacent ones of a place that may run side by side and share no file."""
-    found: list[str | None] = [None] * len(tasks)
+def parallel_groups(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[bool]) -> list[str | None]:
+    """Return the name of each task's group. A group has adjacent parallel tasks of one place that share no file."""
+    names: list[str | None] = [None] * len(tasks)
     group: list[int] = []
     for at, task in enumerate(tasks):
         if task.fixes is not None:
-            continue  # a fix task runs alone, between those that it does not separate
+            continue  # a fix task runs alone and does not divide the group around it
         claimed = {file for member in group for file in tasks[member].files}
         fits = group and len(group) < LARGEST_GROUP and places[at] == places[group[-1]]
         if not (parallel[at] and fits and claimed.isdisjoint(task.files)):
@@ -239,12 +252,12 @@ def grouped(tasks: Sequence[Task], places: Sequence[object], parallel: Sequence[
         if parallel[at]:
             group.append(at)
         if len(group) > 1:
-            found[group[0]] = found[at] = f"P{tasks[group[0]].line}"
-    return found
+            names[group[0]] = names[at] = f"P{tasks[group[0]].line}"
+    return names
 
 
 def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Name the open tasks whose commands an agent proposed and no person has said yes to: none of them is run."""
+    """Yield a problem for each open task whose commands the user has not approved."""
     for block in blocks:
         if block.proposed and not block.ticked:
             message = f"The Verify of task {block.id} was {block.proposed}, and nobody has approved it."
@@ -253,16 +266,16 @@ def _unapproved(blocks: Sequence[Block]) -> Iterator[Problem]:
 
 
 def unverified(blocks: Sequence[Block], flat: str = "") -> Iterator[Problem]:
-    """Tell which tasks have a Verify without a command that could fail, or a command and no Verify, or are but a reference."""
+    """Yield a concern for each open task that has no check or whose text is only a reference."""
     for block in blocks:
         if block.ticked or block.proposed or block.checks:
-            continue  # what is proposed is a problem of its own
-        named = [span for span in code_spans(flat[block.start : block.end]) if _is_checker(span)]
+            continue  # a proposed command is a problem of its own
+        commands = [span for span in code_spans(flat[block.start : block.end]) if _is_check(span)]
         if block.reason:
             hint = "Put a command that fails while the task is not done after **Verify**:, in back-ticks."
             yield block.problem(f"Task {block.id} has nothing to verify it: {block.reason}.", hint)
-        elif named:
-            message = f"Task {block.id} names `{named[0]}` and has no Verify, so it is not run."
+        elif commands:
+            message = f"Task {block.id} names `{commands[0]}` and has no Verify, so it is not run."
             yield block.problem(
                 message, "Write `- **Verify**: ` with it below the task, if it tells whether it is done."
             )
@@ -271,40 +284,43 @@ def unverified(blocks: Sequence[Block], flat: str = "") -> Iterator[Problem]:
             yield block.problem(message, "Write what it asks for behind the reference.")
 
 
-def _is_checker(span: str) -> bool:
-    """Whether a back-ticked part is a known check and nothing else; a lone word may be the name of anything."""
+def _is_check(span: str) -> bool:
+    """Return whether a back-ticked part is a known check. A single word counts only if it runs tests."""
     return only_checks(span) and can_fail(span) and (" " in span or role_of(span) == "test")
 
 
-def _overlooked(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Name fields that list tasks of the plan and are not read: a dependency that nobody keeps to is worse than none."""
-    known, own = {block.id for block in blocks}, {id_shape(block.id) for block in blocks}
+def _unread_fields(flat: str, blocks: Sequence[Block]) -> Iterator[Problem]:
+    """Yield a concern for each unknown field that lists tasks of the plan: it may be meant as a dependency."""
+    ids, shapes = {block.id for block in blocks}, {id_shape(block.id) for block in blocks}
     for block in blocks:
-        for found in _LOOKS_LIKE_ONE.finditer(flat, block.start, block.end):
-            listed = () if is_field(flat, found.start()) or _OTHERS.fullmatch(found[1]) else named_tasks(found[2])
-            if not known.isdisjoint(listed) and own.issuperset(map(id_shape, listed)):
+        for field in _ANY_FIELD.finditer(flat, block.start, block.end):
+            if is_field(flat, field.start()) or _FIELDS_FOR_AGENTS.fullmatch(field[1]):
+                continue
+            names = named_tasks(field[2])
+            if not ids.isdisjoint(names) and shapes.issuperset(map(id_shape, names)):
                 yield Problem(
-                    message=f"Task {block.id}: the field {found[1]!r} names tasks and is not read.",
-                    line=flat.count("\n", 0, found.start()) + 2,
-                    hint=f"Write `- **Depends**: {', '.join(listed)}` if they must be done before.",
+                    message=f"Task {block.id}: the field {field[1]!r} names tasks and is not read.",
+                    line=flat.count("\n", 0, field.start()) + 2,
+                    hint=f"Write `- **Depends**: {', '.join(names)}` if they must be done before.",
                 )
 
 
-def _outside(scanner: Scanner, blocks: Sequence[Block]) -> Iterator[Problem]:
-    """Tell of a Verify that belongs to no task: it looks like a check, and is none."""
+def _verify_outside_tasks(scanner: Scanner, blocks: Sequence[Block]) -> Iterator[Problem]:
+    """Yield a concern for each Verify that belongs to no task."""
     ahead = deque(blocks)
-    for found in _VERIFY.finditer(scanner.seen):
-        while ahead and ahead[0].end <= found.start():
+    for match in _VERIFY.finditer(scanner.seen):
+        while ahead and ahead[0].end <= match.start():
             ahead.popleft()
-        if not ahead or found.start() < ahead[0].start:
+        if not ahead or match.start() < ahead[0].start:
             hint = "Write it below a task, two blanks further in, as `- **Verify**: ` with the command in back-ticks."
-            line = scanner.number(found.start())
+            line = scanner.number(match.start())
             yield Problem(message="This Verify belongs to no task and is not run.", line=line, hint=hint)
 
 
 def _unknown_originals(blocks: Sequence[Block]) -> Iterator[Problem]:
-    known = {None, *(block.id for block in blocks)}
+    """Yield a concern for each fix task of a task that is not in the plan."""
+    ids = {block.id for block in blocks}
     for block in blocks:
-        if block.fixes not in known:
+        if block.fixes is not None and block.fixes not in ids:
             message = f"Task {block.id} fixes task {block.fixes}, which is not in the plan."
             yield block.problem(message, "Correct the id after FIX.")
