@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unstuck.cli import run_cli
 from unstuck.hook import jsonc
-from unstuck.hook.installing import hooked, served, unhooked, unserved, wirings
+from unstuck.hook.installing import WIRINGS, hooked, served, unhooked, unserved
 
 COMMAND = "/opt/bin/unstuck hook claude"
 COMMENTED = """\
@@ -33,7 +33,7 @@ COMMENTED = """\
 
 @pytest.fixture(autouse=True)
 def no_homes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wiring in wirings().values():
+    for wiring in WIRINGS.values():
         monkeypatch.delenv(wiring.home[0], raising=False)
 
 

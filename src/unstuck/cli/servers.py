@@ -16,7 +16,7 @@ import click
 from unstuck.cli import run_option, run_text, say
 from unstuck.cli.run_text import Lines
 from unstuck.hook.entry import answer_event
-from unstuck.hook.installing import AGENTS, Edit, carry_out, edits_to_install, edits_to_uninstall, wirings
+from unstuck.hook.installing import AGENTS, WIRINGS, Edit, carry_out, edits_to_install, edits_to_uninstall
 from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage, Unavailable, with_extra
 from unstuck.model.text import one_line
@@ -124,8 +124,8 @@ def install(*, agent: str, scope: Scope, dry_run: bool, no_guard: bool, mcp: boo
     """Let an agent call the hook: ways out of failing calls, warnings of circles, no false end, nothing destroyed."""
     edits = edits_to_install(agent, scope, Path.cwd(), guard=not no_guard, mcp=mcp)
     _carry_out(edits, dry_run=dry_run, done="Installed in", nothing="It is installed already")
-    if agent in wirings() and wirings()[agent].note:
-        say(wirings()[agent].note)
+    if agent in WIRINGS and WIRINGS[agent].note:
+        say(WIRINGS[agent].note)
 
 
 @_scoped

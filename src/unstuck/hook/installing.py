@@ -9,14 +9,13 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from unstuck.hook import jsonc
 from unstuck.hook.workspace_head import root_of
 from unstuck.model.errors import BadUsage, CannotWrite, unwritable
-from unstuck.shipped import shipped, shipped_toml
+from unstuck.shipped import shipped
 
 Scope = Literal["user", "project"]
 QUICK = 20
@@ -54,12 +53,48 @@ class Wiring(NamedTuple):
     """The file for MCP servers of a person and of a project, below the same places; None: not ours to edit."""
 
 
-@cache
-def wirings() -> Mapping[str, Wiring]:
-    """Return how each agent is told, by the table of the catalogue."""
-    rows = shipped_toml("hooks")
-    events = {name: tuple(Event(**event) for event in row["events"]) for name, row in rows.items()}
-    return {name: Wiring(**{**row, "events": events[name]}) for name, row in rows.items()}
+WIRINGS: Final[Mapping[str, Wiring]] = {
+    "claude": Wiring(
+        events=(
+            Event("PreToolUse", matcher="Bash|Edit|MultiEdit|Write|NotebookEdit", guards=True),
+            Event("PostToolUse", matcher="*"),
+            Event("PostToolUseFailure", matcher="*"),
+            Event("UserPromptSubmit"),
+            Event("Stop", seconds=300),
+        ),
+        user="settings.json",
+        project=".claude/settings.json",
+        home=("CLAUDE_CONFIG_DIR", "~/.claude"),
+        server=("", ".mcp.json"),
+    ),
+    "codex": Wiring(
+        events=(
+            Event("PreToolUse", matcher="Bash", guards=True),
+            Event("PostToolUse", matcher="*"),
+            Event("UserPromptSubmit"),
+            Event("Stop", seconds=300),
+        ),
+        user="hooks.json",
+        project=".codex/hooks.json",
+        home=("CODEX_HOME", "~/.codex"),
+        note="Codex runs hooks only when they are trusted: say so once in its `/hooks`, or start it with --dangerously-bypass-hook-trust.",
+        server=("config.toml", ".codex/config.toml"),
+    ),
+    "gemini": Wiring(
+        events=(
+            Event("BeforeTool", matcher="run_shell_command|replace|write_file", guards=True),
+            Event("AfterTool", matcher="*"),
+            Event("BeforeAgent"),
+            Event("AfterAgent", seconds=300),
+        ),
+        user="settings.json",
+        project=".gemini/settings.json",
+        home=("GEMINI_CONFIG_DIR", "~/.gemini"),
+        unit=1000,
+        server=("settings.json", ".gemini/settings.json"),
+    ),
+}
+"""The agents whose hooks are set in a JSON file."""
 
 
 class CannotEdit(ValueError):
@@ -68,7 +103,7 @@ class CannotEdit(ValueError):
 
 def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
     """Return the settings with our hook in them, once; everything else stays as it is."""
-    wiring, made = wirings()[agent], text if text.strip() else "{}\n"
+    wiring, made = WIRINGS[agent], text if text.strip() else "{}\n"
     _refuse_other_shapes(made, wiring)
     for event in wiring.events:
         path = ("hooks", event.name)
@@ -81,7 +116,7 @@ def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
 
 def unhooked(agent: str, text: str) -> str:
     """Return the settings without our hook."""
-    wiring = wirings()[agent]
+    wiring = WIRINGS[agent]
     if not text.strip():
         return text
     _refuse_other_shapes(text, wiring)
@@ -214,7 +249,7 @@ def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: b
             Edit(path, _text(path), _plugin(_program(scope), guard=guard)),
             *([_serving(settings, [*_program(scope), "mcp"])] if mcp else []),
         )
-    wiring, command = wirings()[agent], f"{shlex.join(_program(scope))} hook {agent}"
+    wiring, command = WIRINGS[agent], f"{shlex.join(_program(scope))} hook {agent}"
     edits = [_edited(_place(wiring, wiring.user, wiring.project, scope, cwd), lambda text: hooked(agent, text, command, guard=guard),
                      lambda: snippet(agent, command, guard=guard))]  # fmt: skip
     if mcp:
@@ -228,7 +263,7 @@ def edits_to_uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
         path, settings = _opencode(scope, cwd)
         edits = [Edit(path, _text(path), None), _edited(settings, lambda text: unserved(settings.name, text), str)]
         return tuple(edit for edit in edits if edit.before is not None)
-    wiring = wirings()[agent]
+    wiring = WIRINGS[agent]
     path = _place(wiring, wiring.user, wiring.project, scope, cwd)
     edits = [_edited(path, lambda text: unhooked(agent, text), str)]
     if (other := _server_file(wiring, scope, cwd)) is not None:
@@ -266,7 +301,7 @@ def carry_out(edit: Edit) -> Path | None:
 
 
 def _with_server(edits: list[Edit], agent: str, scope: Scope, cwd: Path) -> list[Edit]:
-    path = _server_file(wirings()[agent], scope, cwd)
+    path = _server_file(WIRINGS[agent], scope, cwd)
     command = [*_program(scope), "mcp"]
     if path is None:
         raise BadUsage(
