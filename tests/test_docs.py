@@ -14,7 +14,8 @@ import pytest
 from scripts.write_policies import page
 
 from unstuck.agents.scripted_agent import STEP_ACTIONS
-from unstuck.cli import cli, commands
+from unstuck.cli import cli
+from unstuck.cli.command_table import COMMANDS
 from unstuck.model.config import AgentConfig, Config
 from unstuck.model.event import Event
 from unstuck.model.plan import Task
@@ -85,7 +86,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_documented(name: str) -> None:
     text = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
     assert f"unstuck {name}" in text

@@ -14,7 +14,7 @@ import pytest
 from tests.waiting import wait_until
 
 import unstuck
-from unstuck.cli import commands
+from unstuck.cli.command_table import COMMANDS
 from unstuck.cli.terminal_text import span
 
 if TYPE_CHECKING:
@@ -131,14 +131,14 @@ def test_help_is_a_result_and_goes_to_stdout(project: "Project", arguments: list
 
 
 def test_help_names_every_command_of_the_contract_and_each_explains_itself(project: "Project") -> None:
-    assert set(commands()) == set(CONTRACT)
-    for name in commands():
+    assert set(COMMANDS) == set(CONTRACT)
+    for name in COMMANDS:
         result = project.ask(name, "--help")
         assert result.code == 0, result
         assert "Usage: unstuck " + name in result.out
         assert re.search(rf"Examples?:\n(?s:.*)unstuck {name}\b", result.out), result
     top = project.ask("--help").out
-    assert all(f"  {name} " in top for name in commands())
+    assert all(f"  {name} " in top for name in COMMANDS)
 
 
 def test_colours_go_to_terminals_only(half_done: "Project") -> None:

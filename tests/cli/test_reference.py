@@ -12,7 +12,8 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
-from unstuck.cli import cli, commands
+from unstuck.cli import cli
+from unstuck.cli.command_table import COMMANDS
 from unstuck.cli.reference_commands import ALIKE
 from unstuck.shipped import HERE, pages, shipped_in
 
@@ -52,7 +53,7 @@ def test_what_commands_print_in_json_is_as_their_schemas_say(half_done: "Project
 
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
-    known = {name: cli.get_command(click.Context(cli), name) for name in commands()}
+    known = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
     found = {name for name, command in known.items() if command and any("--json" in one.opts for one in command.params)}
     assert found - {"bench"} <= {*shipped_in("schemas"), *ALIKE}, "each bench has its own"
 

@@ -5,7 +5,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unstuck import __version__
+from unstuck.cli.command_table import COMMANDS, SECTIONS
 from unstuck.model.errors import NO_ROOM, UnstuckError, unwritable
 from unstuck.model.text import visible
 
@@ -43,19 +43,6 @@ Examples:
 """
 
 
-def sections() -> dict[str, dict[str, list[str]]]:
-    """Return every command with its module, what it does, and how it is typed, in sections as people look for them."""
-    from unstuck.shipped import shipped_table  # who only asks for the version needs none of it
-
-    return shipped_table("commands")
-
-
-@cache
-def commands() -> dict[str, list[str]]:
-    """Return the same without its sections."""
-    return {name: row for rows in sections().values() for name, row in rows.items()}
-
-
 run_option = click.option("--run", "run_id", metavar="RUN", help="The run; the latest one, if left out.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -80,16 +67,17 @@ class Commands(click.Group):
     """Commands by name; the module of one is loaded only to run it or to print its own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        return list(commands())
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
-        if cmd_name not in commands():
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
             return None
-        module, _, *examples = commands()[cmd_name]
-        command: click.Command = getattr(import_module(f"unstuck.cli.{module}"), cmd_name)
-        if examples:
-            listed = "".join(f"\n  {line}" for line in examples)
-            command.epilog = f"Example{'s'[: len(examples) > 1]}:\n\n\b{listed}"
+        command: click.Command = getattr(import_module(f"unstuck.cli.{entry.module}"), cmd_name)
+        if entry.examples:
+            heading = "Examples" if len(entry.examples) > 1 else "Example"
+            lines = "".join(f"\n  {example}" for example in entry.examples)
+            command.epilog = f"{heading}:\n\n\b{lines}"
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
@@ -98,21 +86,23 @@ class Commands(click.Group):
 
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
-        return [CompletionItem(name, help=row[1]) for name, row in commands().items() if name.startswith(incomplete)]
+        return [
+            CompletionItem(name, help=entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
-        for section, rows in sections().items():
+        for section, entries in SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl([(name, row[1]) for name, row in rows.items()])
+                formatter.write_dl([(entry.name, entry.summary) for entry in entries])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when there is no such one."""
-        if args and args[0] not in commands() and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches  # only for a mistake
 
-            near = get_close_matches(args[0], commands(), n=1)
+            near = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(
                 f"There is no command {args[0]!r}."
                 + (f" Did you mean {near[0]!r}?" if near else " See unstuck --help.")
