@@ -1,4 +1,4 @@
-"""Read the data that is shipped with the package: it never changes while the program runs, so a pure module may."""
+"""The data files that are shipped with the package. Pure modules may read them, because they never change."""
 
 import json
 from functools import cache
@@ -16,26 +16,29 @@ def shipped(name: str) -> str:
 
 @cache
 def shipped_table(name: str) -> dict[str, Any]:
-    """Return one compiled table of the catalogue: reading its TOML would cost a hook more than its answer."""
-    found: dict[str, Any] = json.loads(shipped(f"{name}.json"))
-    return found
+    """Return a compiled table of the catalogue. Parsing its TOML would be too slow for a hook."""
+    table: dict[str, Any] = json.loads(shipped(f"{name}.json"))
+    return table
 
 
 @cache
 def shipped_toml(name: str) -> dict[str, Any]:
-    """Return one table of the catalogue as people write it."""
-    import tomllib  # noqa: PLC0415  # a hook loads this module and needs none
+    """Return a table of the catalogue that is kept as TOML."""
+    import tomllib  # noqa: PLC0415  # the hook loads this module and reads no TOML
 
     return tomllib.loads(shipped(f"{name}.toml"))
 
 
 def pages() -> dict[str, str]:
-    """Return the pages of the documentation by their names: those in the wheel, or those of the checkout that this is."""
-    folder = next((place for place in (HERE / "docs", HERE.parents[1] / "docs") if place.is_dir()), None)
-    found = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path.stem)) if folder else []
-    return {path.stem: path.read_text(encoding="utf-8") for path in found}
+    """Return the pages of the documentation by name, from the wheel or from the checkout."""
+    candidates = (HERE / "docs", HERE.parents[1] / "docs")
+    folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    if folder is None:
+        return {}
+    paths = sorted(folder.rglob("*.md"), key=lambda path: (len(path.parts), path.stem))
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths}
 
 
 def shipped_in(folder: str) -> dict[str, str]:
-    """Return the texts of one folder of the catalogue, by their names without the ending."""
+    """Return the texts in a folder of the catalogue, by file name without suffix."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted((CATALOG / folder).iterdir())}
