@@ -35,7 +35,7 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.policy.history import history
 from unstuck.policy.schedule import blocked_tasks, startable
-from unstuck.report.event_lines import sentence
+from unstuck.report.event_lines import event_line
 from unstuck.report.summaries import summary
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
@@ -90,7 +90,7 @@ def test_any_sequence_of_events_folds_and_can_be_looked_at(sequence: list[Event]
     build_commits(state)
     for name in state.tasks:
         phase(state, name)
-    assert all("\n" not in sentence(one) for one in sequence)
+    assert all("\n" not in event_line(one) for one in sequence)
 
 
 @settings(max_examples=100, deadline=None)
@@ -216,6 +216,6 @@ def test_a_changed_plan_keeps_what_did_not_change() -> None:
 
 @pytest.mark.parametrize("snapshot", ["refs/unstuck/snapshots/r/9", None])
 def test_a_question_is_one_sentence_with_where_its_work_is_kept(snapshot: str | None) -> None:
-    told = sentence(Acted(task="1.1", action=Escalate(question="Nothing changed."), snapshot=snapshot))
+    told = event_line(Acted(task="1.1", action=Escalate(question="Nothing changed."), snapshot=snapshot))
     kept = "; its work is kept at refs/unstuck/snapshots/r/9" if snapshot else "."
     assert told == f"1.1: stuck: Nothing changed{kept}"

@@ -30,7 +30,7 @@ from unstuck.model.text import one_line, visible
 from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
 from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes, write_atomically
-from unstuck.report.briefs import draft_brief, repair_brief, shapes
+from unstuck.report.draft_briefs import PLAN_SHAPES, draft_brief, repair_brief
 from unstuck.verify.check_cache import open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
 from unstuck.verify.checks import CleanCheckout, check_on, diagnosed
@@ -89,12 +89,12 @@ class Drafting:
 
     def write(self, goal: str) -> Draft:
         """Let the agent write a plan for the goal."""
-        if self.format not in shapes():
+        if self.format not in PLAN_SHAPES:
             raise BadUsage(
-                f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(shapes())}."
+                f"Plans are not drafted as {self.format}.", hint=f"Formats to draft in: {', '.join(PLAN_SHAPES)}."
             )
         gates = gates_of(read_config(find_repository(self.cwd).root), find_repository(self.cwd).root)
-        shape = shapes()[self.format]
+        shape = PLAN_SHAPES[self.format]
         with self._at_work() as dispatcher:
             brief = draft_brief(goal, file=self.file, shape=shape, gates=gates)
             return self._rounds(dispatcher, goal, brief, text="", own=())
@@ -111,14 +111,14 @@ class Drafting:
             draft = self._examined(dispatcher.checks, remove_proposal_marks(text), own, rounds=0)
             if draft.sound:
                 return draft
-            brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=shapes().get(self.format, ""))
+            brief = repair_brief("", draft.text, draft.problems, file=self.file, shape=PLAN_SHAPES.get(self.format, ""))
             return self._rounds(dispatcher, "", brief, text=draft.text, own=own)
 
     # --- below ---------------------------------------------------------------------------------------
 
     def _rounds(self, dispatcher: LocalDispatcher, goal: str, brief: str, *, text: str, own: Sequence[str]) -> Draft:
         """Ask until nothing is wrong any more, or nobody expects another round to help."""
-        draft, shape = self._round(dispatcher, 1, brief, text, own), shapes().get(self.format, "")
+        draft, shape = self._round(dispatcher, 1, brief, text, own), PLAN_SHAPES.get(self.format, "")
         while not draft.sound and draft.rounds < ROUNDS:
             brief = repair_brief(goal, draft.text, draft.problems, file=self.file, shape=shape)
             draft = self._round(dispatcher, draft.rounds + 1, brief, draft.text, own)

@@ -20,9 +20,9 @@ from unstuck.policy.history import first_questions, replay_decisions
 from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked_tasks
 from unstuck.report.event_lines import action_text
-from unstuck.report.questions import causes, escalation
-from unstuck.report.run_page import page_of
-from unstuck.report.summaries import WORDS, lineage_text, vouched
+from unstuck.report.questions import causes, stuck_report
+from unstuck.report.run_page import run_page
+from unstuck.report.summaries import STATUS_WORDS, acceptance_note, lineage_text
 
 if TYPE_CHECKING:
     from unstuck.app.inspect import View
@@ -205,11 +205,11 @@ def explain(task: str, *, profile_name: str | None, run_id: str | None) -> None:
     }
     state = view.state.tasks[task]
     status = next(row.status for row in view.summary.rows if row.id == task)
-    say(f"Task {task}: {state.task.title} ({WORDS[status]}); decided by profile {ours}")
+    say(f"Task {task}: {state.task.title} ({STATUS_WORDS[status]}); decided by profile {ours}")
     if lineage := lineage_text(view.state, task):
         say(lineage)
     for place, one in enumerate(told := next(iter(others.values()), [])):
-        well = (vouched(state) if one is told[-1] else "") or "all checks pass"
+        well = (acceptance_note(state) if one is told[-1] else "") or "all checks pass"
         say(f"\nAttempt {one.attempt}, event {one.seq}")
         say(f"  seen:     {f'{one.failure.kind}: {one.failure.summary}' if one.failure else well}")
         if one.failure and one.failure.rule:
@@ -286,7 +286,7 @@ def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bo
     if markdown:
         if task is not None:
             raise BadUsage("--md tells of the whole run.", hint="Leave the task out.")
-        say(page_of(view.state, view.summary).rstrip())
+        say(run_page(view.state, view.summary).rstrip())
         return
     stuck = {name: state for name, state in view.state.tasks.items() if state.status == "stuck"}
     task = view.named(task) if task is not None else None
@@ -304,7 +304,7 @@ def report(task: str | None, *, markdown: bool, page: Path | None, open_page: bo
             say(fitted(head.split("\n")))
         name = task or cause.tasks[0]
         blocks = [other for other, by in waiting.items() if name in by]
-        say(fitted(escalation(stuck[name], lineage_text(view.state, name), blocks).split("\n")))
+        say(fitted(stuck_report(stuck[name], lineage_text(view.state, name), blocks).split("\n")))
 
 
 @click.command()

@@ -56,9 +56,9 @@ def plan(
     if found:
         readable = not any(NOT_TEXT in one.message for one in document.problems)
         mend = f"Correct these lines, or let an agent: `unstuck plan {path} --repair`. " if readable else ""
-        from unstuck.compat.notices import not_runnable
+        from unstuck.compat.notices import plan_problems_text
 
-        raise InvalidPlan(not_runnable(document, found), hint=f"{mend}Nothing was started.")
+        raise InvalidPlan(plan_problems_text(document, found), hint=f"{mend}Nothing was started.")
     if not as_json:
         say(plan_lines(document, gates))
     return None

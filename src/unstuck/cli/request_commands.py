@@ -9,7 +9,7 @@ from unstuck.cli import say
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Acted, Entry, Operated, Verb
 from unstuck.model.text import one_line
-from unstuck.report.event_lines import sentence
+from unstuck.report.event_lines import event_line
 
 task_argument = click.argument("task")
 LONGEST = 200
@@ -123,7 +123,7 @@ def _taken_back(answer: Operated, entries: Sequence[Entry]) -> str:
     event = next((entry.event for entry in entries if entry.seq == answer.undoes), None)
     if isinstance(event, Acted):
         return f"Task {event.task} begins again with the work at {event.snapshot}; go on with: unstuck resume"
-    told = f" ({sentence(event).removesuffix(': done')})" if event else ""
+    told = f" ({event_line(event).removesuffix(': done')})" if event else ""
     anew = ""
     if isinstance(event, Operated) and event.request.verb == "skip":
         anew = f" Task {event.request.task} is open again, with fresh attempts and without its question."

@@ -28,14 +28,15 @@ from unstuck.cli.terminal_text import (
     span,
     width,
 )
+from unstuck.compat.notices import event_notice
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState
 from unstuck.model.event import Classified, Entry, SessionStarted
 from unstuck.model.failure import Kind
 from unstuck.model.text import counted
-from unstuck.report.event_lines import sentence
-from unstuck.report.questions import adds, question
-from unstuck.report.summaries import WORDS, Row, Summary, lineage_text, vouched
+from unstuck.report.event_lines import event_line
+from unstuck.report.questions import adds_to_question, question
+from unstuck.report.summaries import STATUS_WORDS, Row, Summary, acceptance_note, lineage_text
 
 if TYPE_CHECKING:
     from unstuck.app.services import Watcher
@@ -131,12 +132,12 @@ def story(view: View, name: str, used: Used) -> str:
     task, lineage = view.state.tasks[name], lineage_text(view.state, name)
     row = next(row for row in view.summary.rows if row.id == name)
     mark, colour = MARKS[row.status]
-    head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({', '.join(filter(None, (WORDS[row.status], plain(vouched(task)))))})"
+    head = f"{click.style(mark, fg=colour)} Task {name}: {task.task.title} ({', '.join(filter(None, (STATUS_WORDS[row.status], plain(acceptance_note(task)))))})"
     lines = [head, *([lineage] if lineage else []), *([plain(f"It {row.why}.")] if row.status in HELD_UP else []), ""]
     for one in view.entries:
         request, about = getattr(one.event, "request", None), getattr(one.event, "task", None)
         if (request.task if request is not None else about) == name:
-            lines.append(f"  {clock(one.at)}  {one.seq:>5}  {sentence(one.event).removeprefix(f'{about}: ')}")
+            lines.append(f"  {clock(one.at)}  {one.seq:>5}  {event_line(one.event).removeprefix(f'{about}: ')}")
     for attempt in task.attempts:
         lines += ["", *_tale(attempt, used)]
     last = task.attempts[-1] if task.attempts else None
@@ -147,7 +148,7 @@ def story(view: View, name: str, used: Used) -> str:
         lines += ["", "The end of the output:", *(f"  | {plain(line)}" for line in shown)]
     if task.question:
         asked = question(task)
-        more = [f"    {line}" for line in _clean(task.question)] if adds(task.question, asked) else []
+        more = [f"    {line}" for line in _clean(task.question)] if adds_to_question(task.question, asked) else []
         commands = next_commands(name, checked=task.can_be_accepted)[1:]
         lines += ["", *_under("It waits for a person: ", asked), *more, *commands, GO_ON]
     return fitted(lines)
@@ -179,7 +180,7 @@ def _fact(name: str, text: str) -> list[str]:
 
 
 def entry_line(entry: Entry) -> str:
-    return f"{clock(entry.at)}  {entry.seq:>5}  {sentence(entry.event)}"
+    return f"{clock(entry.at)}  {entry.seq:>5}  {event_line(entry.event)}"
 
 
 def tells(entry: Entry) -> bool:
@@ -209,11 +210,10 @@ class Lines(AbstractContextManager["Lines"]):
             say(text, err=True)
 
     def _entry(self, entry: Entry, state: RunState) -> None:
-        from unstuck.compat import notices
 
         if tells(entry):
             self.say(entry_line(entry))
-        if block := notices.told(entry, state):
+        if block := event_notice(entry, state):
             self.say(f"\n{block}\n")
 
 
@@ -253,12 +253,12 @@ def _facts(row: Row) -> str:
     fixes = f"fixes {row.fixes}" if row.fixes else ""
     cost = price(row.cost_usd).strip()
     took = span(row.seconds) if row.seconds else ""
-    parts = (WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut_agent(row.agent, AGENT_CHARS), cost, took, fixes, why)  # fmt: skip
+    parts = (STATUS_WORDS.get(row.status, row.status), tries, (row.commit or "")[:10], row.changes, cut_agent(row.agent, AGENT_CHARS), cost, took, fixes, why)  # fmt: skip
     return ", ".join(part for part in parts if part)
 
 
 def _counts(result: Summary) -> str:
-    parts = [(word, result.count(status)) for status, word in WORDS.items()]
+    parts = [(word, result.count(status)) for status, word in STATUS_WORDS.items()]
     told = ", ".join(f"{number} {word}" for word, number in parts if number)
     cost = f" for{price(result.cost_usd)}" if result.cost_usd is not None else ""
     where = f"{counted(len(result.rows), 'task')} in {span(result.seconds)}{cost}"
@@ -272,7 +272,9 @@ def _what_next(result: Summary) -> list[str]:
         first = stuck[cause.tasks[0]]
         lines += _under(f"  {cut(', '.join(cause.tasks))}: ", cause.question)
         if not cause.outside:
-            lines += [f"    {line}" for line in _clean(first.why)] if adds(first.why, cause.question) else []
+            lines += (
+                [f"    {line}" for line in _clean(first.why)] if adds_to_question(first.why, cause.question) else []
+            )
             lines += next_commands(first.id, checked=cause.checked)
             lines += [f"    and so for        {cut(', '.join(cause.tasks[1:]))}"] if len(cause.tasks) > 1 else []
     if len(result.questions) > ASKED:

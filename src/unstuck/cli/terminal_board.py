@@ -24,13 +24,13 @@ from rich.text import Text
 from unstuck.app.services import Watcher
 from unstuck.cli.run_text import MARKS, Lines, entry_line, story, tells
 from unstuck.cli.terminal_text import cut, cut_agent, price, span
-from unstuck.compat.notices import told
+from unstuck.compat.notices import event_notice
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.summaries import WORDS
+from unstuck.report.summaries import STATUS_WORDS
 
 LAST_EVENTS = 3
 FEWEST_ROWS = 3
@@ -90,7 +90,7 @@ class Board(Lines):
             self._state = state
             if tells(entry):
                 self._last.append(entry_line(entry))
-            block = told(entry, state)
+            block = event_notice(entry, state)
             if isinstance(entry.event, AttemptStarted):
                 self._did.pop(entry.event.task, None)
         if block:
@@ -149,7 +149,10 @@ class Board(Lines):
             Text(mark, style=colour),
             Text(task.task.id),
             Text(cut(task.task.title, LINE_CHARS)),
-            Text(f"{WORDS[task.status]}{f' #{current.number}' if current else ''}{price(task.cost_usd)}", style=colour),
+            Text(
+                f"{STATUS_WORDS[task.status]}{f' #{current.number}' if current else ''}{price(task.cost_usd)}",
+                style=colour,
+            ),
             Text(elapsed),
         )
 

@@ -1,9 +1,26 @@
-"""The blocks of text that autobuild prints, and which of them an event calls for. Pure: the same event and state, the same text."""
+"""Notices in the blocks of autobuild for a plan that cannot run or an event of a run."""
 
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from unstuck.compat.autobuild_blocks import (
+    CAPTURED_LABELS,
+    CAPTURED_TEST_LABELS,
+    CIRCULAR_DEPENDENCY_BLOCK,
+    DEPENDENCY_MISSING_BLOCK,
+    FILE_CONFLICT_BLOCK,
+    FRESH_START_BLOCK,
+    HALT_SEQUENCE_BLOCK,
+    MULTIPLE_FAILURES_BLOCK,
+    PARTIAL_FAILURE_BLOCK,
+    PLAN_INVALID_BLOCK,
+    REQUIRED_BY,
+    RESUMED_BLOCK,
+    RETRY_AFTER_SIBLINGS_BLOCK,
+    RETRY_BLOCK,
+    USER_ACTIONS,
+)
 from unstuck.diagnosis.captured import capture, headline, phase_type
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
@@ -15,116 +32,116 @@ from unstuck.model.plan import Plan, Problem, Task
 from unstuck.model.text import counted, fill, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.policy.schedule import siblings
-from unstuck.report.halt_summary import find_missing, resume_command
-from unstuck.shipped import shipped_toml
+from unstuck.report.halt_summary import missing_package, resume_command
 
-SAID_CHARS = 200
-SHOWN_TESTS = 5
-SEVERAL = 2
+QUOTE_CHARS = 200
+MAX_TESTS = 5
 
 
-def block(name: str, **blanks: object) -> str:
-    """Fill in a block of the catalogue."""
-    return _titled(*fill(shipped_toml("blocks")[name], **blanks))
+def _block(form: str, **blanks: object) -> str:
+    return _titled(*fill(form, **blanks))
 
 
 def _titled(title: str, *lines: str) -> str:
     return "\n".join([title, "=" * len(title), "", *lines])
 
 
-def not_runnable(plan: Plan, found: Sequence[Problem]) -> str:
-    """Return everything that makes a plan impossible to run, as one message; autobuild's plans get its blocks."""
-    head = f"{plan.path} cannot be run, {counted(len(found), 'problem')}:"
+def plan_problems_text(plan: Plan, problems: Sequence[Problem]) -> str:
+    """Return all problems that keep a plan from running. A plan with phases gets autobuild's blocks."""
+    head = f"{plan.path} cannot be run, {counted(len(problems), 'problem')}:"
     if not plan.phased:
-        lines = [f"  {f'line {one.line}: ' if one.line else ''}{one.message} {one.hint}" for one in found]
+        lines = [f"  {_line_number('line', problem)}{problem.message} {problem.hint}" for problem in problems]
         return "\n".join([head, *lines])
     tasks = {task.id: task for task in plan.tasks}
-    wrong = [one for one in found if not one.cycle]
-    blocks = [plan_invalid(wrong, plan.path)] if wrong else []
-    blocks += [circular_dependency(one.cycle, tasks, plan.noun) for one in found if one.cycle]
+    invalid = [problem for problem in problems if not problem.cycle]
+    blocks = [_plan_invalid(invalid, plan.path)] if invalid else []
+    blocks += [_circular_dependency(problem.cycle, tasks, plan.noun) for problem in problems if problem.cycle]
     return "\n\n".join([head, *blocks])
 
 
-def circular_dependency(cycle: Sequence[str], tasks: Mapping[str, Task], noun: str) -> str:
-    """Show the circle, one dependency a line."""
+def _line_number(word: str, problem: Problem) -> str:
+    return f"{word} {problem.line}: " if problem.line else ""
+
+
+def _circular_dependency(cycle: Sequence[str], tasks: Mapping[str, Task], noun: str) -> str:
     names = [f"{noun.capitalize()} {tasks[name].shown}" for name in cycle]
-    return block(
-        "circular_dependency", noun=noun, circle=[f"{one} depends on {other}" for one, other in pairwise(names)]
+    return _block(
+        CIRCULAR_DEPENDENCY_BLOCK, noun=noun, circle=[f"{name} depends on {needed}" for name, needed in pairwise(names)]
     )
 
 
-def plan_invalid(problems: Sequence[Problem], path: str) -> str:
-    """List everything that is wrong with the plan's form, each with its way on."""
-    told = [f"{f'Line {one.line}: ' if one.line else ''}{one.message} {one.hint}".rstrip() for one in problems]
-    return block("plan_invalid", problems=told, path=shlex.quote(path))
+def _plan_invalid(problems: Sequence[Problem], path: str) -> str:
+    lines = [f"{_line_number('Line', problem)}{problem.message} {problem.hint}".rstrip() for problem in problems]
+    return _block(PLAN_INVALID_BLOCK, problems=lines, path=shlex.quote(path))
 
 
-def dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -> str:
-    """Say what is not installed, what needs it, and how to go on."""
-    package, install = find_missing(failure)
+def _dependency_missing(failure: Failure, verdict: Verdict | None, resume: str) -> str:
+    package, install = missing_package(failure)
     red = next((result for result in verdict.results if result.status == "fail"), None) if verdict else None
     kind, command = (red.kind, red.command) if red else failure.check
-    return block(
-        "dependency_missing",
-        package=package or one_line(failure.summary, SAID_CHARS),
-        by=shipped_toml("telling")["required_by"].get(kind, "The session")
-        + (f" (`{one_line(command, SAID_CHARS)}`)" if command else ""),
+    required_by = REQUIRED_BY.get(kind, "The session")
+    if command:
+        required_by += f" (`{one_line(command, QUOTE_CHARS)}`)"
+    return _block(
+        DEPENDENCY_MISSING_BLOCK,
+        package=package or one_line(failure.summary, QUOTE_CHARS),
+        by=required_by,
         install=f"Install missing dependency: {install}" if install else "Install it, or put it on PATH.",
         resume=resume,
     )
 
 
-def file_conflict(failure: Failure, names: Mapping[str, str], noun: str) -> str:
-    """Show which phases changed which lines of the same files, and the three ways out."""
+def _file_conflict(failure: Failure, names: Mapping[str, str], noun: str) -> str:
     lines: list[str] = []
-    for file in dict.fromkeys(one.file for one in failure.touches):
-        lines.append(f"File: {one_line(file, SAID_CHARS)}")
-        for touch in (one for one in failure.touches if one.file == file):
-            who = f"{noun.capitalize()} {names.get(touch.task, touch.task)}" if touch.task else "A commit of yours"
-            lines.append(f"{who} {touch.how}{f' lines {touch.first}-{touch.last}' if touch.how == 'modified' else ''}")
-    return block("file_conflict", noun=noun, touches=lines or [one_line(failure.summary, SAID_CHARS)])
+    for file in dict.fromkeys(touch.file for touch in failure.touches):
+        lines.append(f"File: {one_line(file, QUOTE_CHARS)}")
+        for touch in failure.touches:
+            if touch.file == file:
+                author = (
+                    f"{noun.capitalize()} {names.get(touch.task, touch.task)}" if touch.task else "A commit of yours"
+                )
+                place = f" lines {touch.first}-{touch.last}" if touch.how == "modified" else ""
+                lines.append(f"{author} {touch.how}{place}")
+    return _block(FILE_CONFLICT_BLOCK, noun=noun, touches=lines or [one_line(failure.summary, QUOTE_CHARS)])
 
 
-def final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) -> str:
-    """Say what is known about a failure that a retry did not mend, and what a person can do."""
+def _final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) -> str:
+    """Return what was captured of a failure after the last retry, with the actions of the user."""
     failure = failed.failure
     assert failure is not None
-    kind, words = phase_type(failure), shipped_toml("telling")
-    names = {**words["captured"], **(words["captured_of_tests"] if kind == "test_failure" else {})}
-    captured = capture(failure, failed.verdict, failed.outcome)
-    told = {name: ", ".join(map(str, one)) if isinstance(one, list) else str(one) for name, one in captured.items()}
-    known = [
-        f"- {names[name]}: {one_line(told[name], SAID_CHARS)}" for name, one in captured.items() if one or one == 0
-    ]
-    actions = [f"- {action}" for action in words["user_actions"].get(kind, ())]
+    kind = phase_type(failure)
+    labels = {**CAPTURED_LABELS, **(CAPTURED_TEST_LABELS if kind == "test_failure" else {})}
+    facts = []
+    for name, value in capture(failure, failed.verdict, failed.outcome).items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if value or value == 0:
+            facts.append(f"- {labels[name]}: {one_line(text, QUOTE_CHARS)}")
+    actions = [f"- {action}" for action in USER_ACTIONS.get(kind, ())]
     lines = [
         f"{noun.capitalize()} {task.shown} failed after {attempts} attempt{'s'[: attempts != 1]}: {headline(failure)}"
     ]
-    lines += ["", "Information captured:", *known] if known else []
+    lines += ["", "Information captured:", *facts] if facts else []
     lines += ["", "User action:", *actions] if actions else []
     return _titled(f"ERROR: {kind}{'' if KINDS[failure.kind].retryable else ' (NON-RETRYABLE)'}", *lines)
 
 
-# --- which block an event calls for
-
-
 def fresh_start(plan: str, commit: CommitMode) -> str:
-    """Say what beginning anew means."""
-    return block("fresh_start", plan=shlex.quote(plan), commit=commit)
+    """Return the block that explains the option `--fresh`."""
+    return _block(FRESH_START_BLOCK, plan=shlex.quote(plan), commit=commit)
 
 
-def told(entry: Entry, state: RunState) -> str:
-    """Return the block that people should read at this event, or nothing. The state is that after the event."""
-    about, started = getattr(entry.event, "task", None), state.started
+def event_notice(entry: Entry, state: RunState) -> str:
+    """Return the blocks for an event, or an empty string. The state is the one after the event."""
+    task_id, started = getattr(entry.event, "task", None), state.started
     if started is None or not (started.format == "superplan" or started.options.siblings_first):
         return ""
-    if about is not None and about not in state.tasks:
+    if task_id is not None and task_id not in state.tasks:
         return ""
     match entry.event:
         case Acted(task=name, action=Retry()):
             blocks = [_partial_failure(state, name)]
         case Acted(task=name, action=Escalate() | Halt()):
-            blocks = [_stuck(state, name), _retry_results(state, name)]
+            blocks = [_stuck_task(state, name), _retry_results(state, name)]
         case Acted(task=name) if state.tasks[name].status == "complete":
             blocks = [_retry_results(state, name)]
         case AttemptStarted(task=name) if len(state.tasks[name].tries) > 1:
@@ -132,7 +149,7 @@ def told(entry: Entry, state: RunState) -> str:
         case RunResumed(epoch=True):
             blocks = [_resumed(state)]
         case RunEnded() if state.halted:
-            blocks = [block("halt_sequence")]
+            blocks = [_block(HALT_SEQUENCE_BLOCK)]
         case _:
             blocks = []
     return "\n\n".join(filter(None, blocks))
@@ -147,29 +164,29 @@ def _retry(state: RunState, name: str) -> str:
     files = captured.get("files", [])
     where = f" in {files[0]}" if len(files) == 1 else ""
     tests = captured.get("tests")
-    return block(
-        "retry",
+    return _block(
+        RETRY_BLOCK,
         NOUN=noun.upper(),
         noun=noun,
-        phase=f"{task.task.shown} ({one_line(task.task.title, SAID_CHARS)})",
+        phase=f"{task.task.shown} ({one_line(task.task.title, QUOTE_CHARS)})",
         attempt=len(task.tries) - 1,
         most=state.started.options.max_attempts if state.started else None,
         type=phase_type(failure),
-        message=one_line(headline(failure) + where, SAID_CHARS),
-        tests=[", ".join(tests[:SHOWN_TESTS])] if tests else [],
+        message=one_line(headline(failure) + where, QUOTE_CHARS),
+        tests=[", ".join(tests[:MAX_TESTS])] if tests else [],
     )
 
 
 def _partial_failure(state: RunState, name: str) -> str:
-    """Tell that a failed task waits for those at its side."""
+    """Return the block for a failed task that waits for its siblings."""
     batch = _batch(state, name)
     running = [
         task for task in batch if task.task.id != name and task.stage is not Stage.REST and not _failed_once(task)
     ]
     if not running:
         return ""
-    return block(
-        "partial_failure",
+    return _block(
+        PARTIAL_FAILURE_BLOCK,
         batch=_names(batch),
         noun=_noun(state),
         progress=[f"{task.task.shown}: {_progress(task)}" for task in batch],
@@ -179,57 +196,60 @@ def _partial_failure(state: RunState, name: str) -> str:
 
 
 def _after_siblings(state: RunState, name: str) -> str:
-    """Tell, at the first retry of a batch, how its siblings ended."""
-    batch, noun, shown = _batch(state, name), _noun(state), state.tasks[name].task.shown
+    """Return the block for the first retry of a batch, with the results of its siblings."""
+    batch, noun = _batch(state, name), _noun(state)
+    shown_name = state.tasks[name].task.shown
     failed = [task for task in batch if _failed_once(task) or task.task.id == name]
-    again = any(len(task.tries) > 1 and task.task.id != name for task in batch)
-    if len(batch) < SEVERAL or again:
+    is_retried = any(len(task.tries) > 1 and task.task.id != name for task in batch)
+    if len(batch) <= 1 or is_retried:
         return ""
     if len(failed) > 1:
         names = [task.task.shown for task in failed]
-        return block(
-            "multiple_failures",
+        return _block(
+            MULTIPLE_FAILURES_BLOCK,
             batch=_names(batch),
             noun=noun,
             nouns=f"{noun.lower()}s",
-            progress=[f"{task.task.shown}: {'failed' if task in failed else _word(task)}" for task in batch],
-            retries=[
-                f"Retry {number}: {noun} {one} (parallel with {', '.join(other for other in names if other != one)} retry)"
-                for number, one in enumerate(names, 1)
-            ],
+            progress=[f"{task.task.shown}: {'failed' if task in failed else _status_word(task)}" for task in batch],
+            retries=[_parallel_retry(number, noun, name, names) for number, name in enumerate(names, 1)],
         )
     kept = [task.task.shown for task in batch if task.status == "complete"]
     note = [
         "",
         f"Note: {' and '.join(kept)} results preserved. Their commits (if --commit auto)",
-        f"already created. {shown} retry runs in isolation.",
+        f"already created. {shown_name} retry runs in isolation.",
     ]
-    progress = [f"{task.task.shown}: {'failed (attempt 1)' if task in failed else _word(task)}" for task in batch]
-    return block("retry_after_siblings", noun=noun, progress=progress, failed=shown, note=note if kept else [])
+    progress = [
+        f"{task.task.shown}: {'failed (attempt 1)' if task in failed else _status_word(task)}" for task in batch
+    ]
+    return _block(
+        RETRY_AFTER_SIBLINGS_BLOCK, noun=noun, progress=progress, failed=shown_name, note=note if kept else []
+    )
+
+
+def _parallel_retry(number: int, noun: str, name: str, names: Sequence[str]) -> str:
+    siblings_of_it = ", ".join(sibling for sibling in names if sibling != name)
+    return f"Retry {number}: {noun} {name} (parallel with {siblings_of_it} retry)"
 
 
 def _retry_results(state: RunState, name: str) -> str:
-    """Tell, when the last of several retries has ended, how they did."""
+    """Return the results of several retries once the last of them has ended."""
     batch = _batch(state, name)
     retried = [task for task in batch if len(task.tries) > 1]
-    if (
-        len(retried) < SEVERAL
-        or state.tasks[name] not in retried
-        or any(task.stage is not Stage.REST for task in batch)
-    ):
+    if len(retried) <= 1 or state.tasks[name] not in retried or any(task.stage is not Stage.REST for task in batch):
         return ""
     noun = _noun(state)
     lines = ["Retry results:"]
     for task in retried:
-        well = task.status == "complete"
-        lines.append(f"  {noun} {task.task.shown}: {'complete (retry succeeded)' if well else 'failed (retry failed)'}")
-    lost = [task.task.shown for task in retried if task.status == "stuck"]
-    if lost:
-        lines += ["", f"{noun} {', '.join(lost)} failed after retry.", *(["UNSTUCK HALTED"] if state.halted else [])]
+        result = "complete (retry succeeded)" if task.status == "complete" else "failed (retry failed)"
+        lines.append(f"  {noun} {task.task.shown}: {result}")
+    stuck = [task.task.shown for task in retried if task.status == "stuck"]
+    if stuck:
+        lines += ["", f"{noun} {', '.join(stuck)} failed after retry.", *(["UNSTUCK HALTED"] if state.halted else [])]
     return "\n".join(lines)
 
 
-def _stuck(state: RunState, name: str) -> str:
+def _stuck_task(state: RunState, name: str) -> str:
     task = state.tasks[name]
     last = task.attempts[-1] if task.attempts else None
     if last is None or last.failure is None:
@@ -237,21 +257,21 @@ def _stuck(state: RunState, name: str) -> str:
     failure, noun = last.failure, _noun(state).lower()
     match phase_type(failure):
         case "dependency_missing":
-            return dependency_missing(failure, last.verdict, resume_command(state))
+            return _dependency_missing(failure, last.verdict, resume_command(state))
         case "file_conflict":
-            return file_conflict(failure, {name: one.task.shown for name, one in state.tasks.items()}, noun)
+            return _file_conflict(failure, {name: task.task.shown for name, task in state.tasks.items()}, noun)
         case _:
-            return final_failure(task.task, last, len(task.tries), noun)
+            return _final_failure(task.task, last, len(task.tries), noun)
 
 
 def _resumed(state: RunState) -> str:
-    """Tell what a new epoch begins with: what had failed is tried again with a fresh budget."""
+    """Return the block for a resumed run that tries failed tasks again."""
     again = [task for task in state.tasks.values() if task.status == "pending" and task.attempts and not task.tries]
     if not again:
         return ""
     noun, failed = _noun(state), [(task.task.shown, task.attempts[-1].failure) for task in again]
-    return block(
-        "resumed",
+    return _block(
+        RESUMED_BLOCK,
         noun=noun,
         nouns=f"{noun.lower()}s",
         failed=[f"{name}: failed ({phase_type(failure) if failure else 'unknown'})" for name, failure in failed],
@@ -261,7 +281,7 @@ def _resumed(state: RunState) -> str:
 
 
 def _batch(state: RunState, name: str) -> list[TaskState]:
-    """Return a task and those at its side, in the plan's order; nobody where they do not wait for each other."""
+    """Return a task and its siblings in plan order, or nothing if siblings do not wait for each other."""
     if state.started is None or not state.started.options.siblings_first:
         return []
     members = [*siblings(state, name), state.tasks[name]]
@@ -275,10 +295,10 @@ def _failed_once(task: TaskState) -> bool:
 def _progress(task: TaskState) -> str:
     if _failed_once(task):
         return "FAILED (attempt 1)"
-    return "running..." if task.stage is not Stage.REST and task.tries else _word(task)
+    return "running..." if task.stage is not Stage.REST and task.tries else _status_word(task)
 
 
-def _word(task: TaskState) -> str:
+def _status_word(task: TaskState) -> str:
     return "failed" if task.status == "stuck" else task.status
 
 

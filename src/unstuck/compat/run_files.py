@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.compat.autobuild import PHASE_STATUS, config, phase
+from unstuck.compat.notices import event_notice
 from unstuck.compat.smart_ralph import SpecFolder, set_aside
 from unstuck.journal.run_state import RunState, fold
 from unstuck.journal.task_state import SETTLED
@@ -20,6 +21,7 @@ from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.profiles import Limits
 from unstuck.policy.schedule import blocked_tasks
 from unstuck.process.atomic_files import DiskFiles, write_atomically
+from unstuck.report.event_lines import event_line
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
@@ -69,7 +71,7 @@ class Projections:
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
         from unstuck.compat.auto_claude import attempt_history, build_commits
-        from unstuck.report.questions import escalation
+        from unstuck.report.questions import stuck_report
         from unstuck.report.summaries import lineage_text
 
         if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
@@ -87,7 +89,7 @@ class Projections:
             if task.status == "stuck":
                 blocks = [other for other, causes in waiting.items() if name in causes]
                 write_atomically(
-                    self.home / "reports" / f"{name}.md", escalation(task, lineage_text(state, name), blocks)
+                    self.home / "reports" / f"{name}.md", stuck_report(task, lineage_text(state, name), blocks)
                 )
         newly = any(state.tasks[name].status == "stuck" for name in changed)
         for name in (name for name in waiting if newly or name in changed or not self._phase(name).exists()):
@@ -113,14 +115,14 @@ class Projections:
 
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
-        from unstuck.report.verdict_formats import junit, sarif_text
+        from unstuck.report.verdict_formats import junit_xml, sarif_text
 
         run = state.started.run if state.started else ""
         tasks = state.tasks.values()
         verdicts = [(f"{task.task.id} {task.task.title}", task.verdict) for task in tasks if task.verdict is not None]
         if not verdicts:
             return
-        write_atomically(self.home / "checks" / f"{run}.junit.xml", junit(run, verdicts))
+        write_atomically(self.home / "checks" / f"{run}.junit.xml", junit_xml(run, verdicts))
         remarks = [remark for _, verdict in verdicts for remark in verdict.remarks]
         findings = self.home / "checks" / f"{run}.sarif"
         if remarks or findings.exists():
@@ -166,12 +168,10 @@ class ExecutionLog:
     path: Path
 
     def __call__(self, entry: Entry, state: RunState) -> None:
-        from unstuck.compat import notices
-        from unstuck.report.event_lines import sentence
 
         lines = [
-            f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {sentence(entry.event)}",
-            notices.told(entry, state),
+            f"[{iso(entry.at)}] {entry.seq} {entry.event.type} {event_line(entry.event)}",
+            event_notice(entry, state),
         ]
         DiskFiles().append(self.path, "".join(f"{line}\n" for line in lines if line))
 

@@ -17,7 +17,7 @@ from unstuck.model.plan import END_TO_END_ID
 from unstuck.policy.history import continued_session, recent_failures
 from unstuck.policy.schedule import blocking_breaker, next_agent
 from unstuck.remedies.learning import pattern
-from unstuck.report.briefs import brief, go_on
+from unstuck.report.briefs import brief, continuation_brief
 
 POLL_SECONDS = 1.0
 
@@ -142,7 +142,7 @@ def _with_brief(run: TaskRun, task: TaskState, order: SessionOrder) -> SessionOr
     text = brief(
         task_as_written, checks, run.context.guidance, changed_files, repaired_task, _advice(run, task), may_ask=may_ask
     )
-    word = go_on(task_as_written, checks) if order.resume else ""
+    word = continuation_brief(task_as_written, checks) if order.resume else ""
     redactor = run.services.redactor
     return replace(order, brief=redactor.text(text), word=redactor.text(word))
 

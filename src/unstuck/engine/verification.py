@@ -14,7 +14,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.report.verdict_formats import NOT_COUNTED, red_before, verdict_notes
+from unstuck.report.verdict_formats import NOT_COUNTED, red_before_note, verdict_notes
 from unstuck.toolchain.toolchains import manifest_files
 from unstuck.verify.checks import CleanCheckout, SetupFailed, hindered, on_base
 
@@ -63,7 +63,7 @@ def check_base_before_first_session(services: Services) -> None:
         return  # the first task meets the same in its own slot and reports it with what to do
     for gate, result in results:
         if result.status == "fail" and not hindered(checks, gate, result, base):
-            sentence = red_before(result)
+            sentence = red_before_note(result)
             if services.redactor.text(sentence) not in services.recorder.state.notes:
                 services.recorder.note(sentence)
 

@@ -54,7 +54,7 @@ from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
 from unstuck.report.briefs import hints
-from unstuck.report.questions import escalation
+from unstuck.report.questions import stuck_report
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)
@@ -218,7 +218,7 @@ class Recovery:
     def report(self, task: str) -> str:
         """Write what a person should know about a task: attempts, error, files, and the one question."""
         with self._lock, self._ledger.held() as state:
-            return escalation(self._task(state, task), supervised=False)
+            return stuck_report(self._task(state, task), supervised=False)
 
     @property
     def stuck(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class Recovery:
                 self._ledger.add(AttemptStarted(task=task, attempt=1, agent="", base=state.tip, slot=0), now)
             self._ledger.add(Noted(text=f"Asked: {text}", task=task), now)
             self._ledger.add(Acted(task=task, action=Escalate(question=text)), now)
-            return escalation(state.tasks[task], supervised=False)
+            return stuck_report(state.tasks[task], supervised=False)
 
     def reset(self, task: str, hint: str = "") -> None:
         """Give a task a fresh budget; the hint, a person's answer, stands in the next attempt's hints."""

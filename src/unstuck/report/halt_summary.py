@@ -1,22 +1,84 @@
-"""What a halt leaves behind: done with commits, failed with attempts, blocked and by what, and the way on."""
+"""The summary of a halted run with the commands that continue it."""
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final, NamedTuple
 
-from unstuck.diagnosis.captured import capture, headline, phase_type, said
+from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.captured import said as failure_message
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import GOAL
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.model.text import counted, fill, one_line
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.shipped import shipped_toml
 
-DETAIL_CHARS, MISSING_CHARS = 300, 200
-NAMED = 3
-IN_FILES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict"})
+DETAIL_CHARS = 300
+PACKAGE_CHARS = 200
+MAX_NAMES = 3
+EXIT_STUCK = 3
+TYPES_WITH_FILES = frozenset({"test_failure", "lint_error", "typecheck_error", "format_error", "file_conflict"})
+
+
+class Installer(NamedTuple):
+    """A command that installs a package."""
+
+    package_pattern: str
+    """Matches the package at the start of the name that a rule captured."""
+    command: str
+
+
+FIRST_STEPS: Final[Mapping[str, str]] = {
+    Kind.AGENT_MISSING: "Put the agent in order, or add --agent NAME to the next step",
+    Kind.SETUP_FAILED: "Mend the set-up commands",
+    "test_failure": "Fix the failing tests",
+    "lint_error": "Fix the linting errors",
+    "typecheck_error": "Fix the type errors",
+    "format_error": "Fix the formatting",
+    "dependency_missing": "Install what is missing",
+    "file_conflict": "Merge the changes by hand",
+    "timeout": "Break the phase into smaller ones, or raise its time limit",
+    "verification_mismatch": "Read what the agent claimed and what the checks say",
+    "task_incomplete": "Read how far the agent came",
+    "parse_error": "Read what the agent printed",
+}
+"""The first step of a user, by the failure's kind or its type in autobuild."""
+
+HALT_BLOCK: Final = """\
+UNSTUCK HALTED
+
+Reason: {reason}
+
+COMPLETED {NOUN}S
+{completed}
+
+FAILED {NOUN}{S}
+{failed}
+
+BLOCKED {NOUN}S
+{blocked}
+
+STATE PRESERVED
+Directory: .unstuck/
+State files: {files}
+Logs: .unstuck/logs/
+
+RESUME INSTRUCTIONS
+{steps}
+
+To start fresh: Add --fresh flag"""
+"""The halt summary of autobuild, whose words stay literally as they are. A terminal draws it as a box."""
+INSTALLERS: Final[Mapping[str, Installer]] = {
+    "tsc.no_types": Installer(r".+", "npm install -D @types/{}"),
+    "node": Installer(r"(?:@[\w.-]+/)?[\w.-]+", "npm install {}"),
+    "tsc": Installer(r"(?:@[\w.-]+/)?[\w.-]+", "npm install {}"),
+    "py": Installer(r"[\w-]+", "pip install {}"),
+    "go": Installer(r"\S+", "go get {}"),
+    "rust": Installer(r"[\w-]+", "cargo add {}"),
+}
+"""The installer of a missing package, by the diagnosis rule or the family of rules."""
 
 
 def resume_command(state: RunState) -> str:
@@ -28,96 +90,129 @@ def resume_command(state: RunState) -> str:
     return f"unstuck run {shlex.quote(plan)} --commit {started.options.commit if started else 'auto'} --resume"
 
 
-def halted(state: RunState) -> tuple[str, ...]:
-    """Tell what a halted run came to, line by line; nothing for one that is not halted, or whose plan has no phases."""
-    started, stuck = state.started, [task for task in state.tasks.values() if task.status == "stuck"]
-    if started is None or not stuck or state.ended is None or state.ended.exit_code != 3:  # noqa: PLR2004  # stuck
+def halt_lines(state: RunState) -> tuple[str, ...]:
+    """Return the summary of a halted run, line by line.
+
+    It is empty for a run that did not stop for stuck tasks. It is also empty if nothing halted it, unless it is a superplan's.
+    """
+    started = state.started
+    stuck = [task for task in state.tasks.values() if task.status == "stuck"]
+    if started is None or not stuck or state.ended is None or state.ended.exit_code != EXIT_STUCK:
         return ()
     if not state.halted and started.format != "superplan":
         return ()
-    noun, waiting = "phase" if started.format == "superplan" else "task", blocked_tasks(state)
+    noun = _noun(state)
+    waiting = blocked_tasks(state)
     kept = [name for name, task in state.tasks.items() if task.attempts or task.status != "pending" or name in waiting]
-    again = [
-        f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}" for task in stuck
+    completed = [_task_lines(state, task, "complete", _commit(task)) for task in state.tasks.values() if _is_done(task)]
+    failed = [_task_lines(state, task, "FAILED", _failure_facts(state, task)) for task in stuck]
+    held_up = [
+        _task_lines(state, state.tasks[name], "blocked", {"Blocked by": _shown_names(state, causes)})
+        for name, causes in waiting.items()
     ]
-
-    def about(name: str, status: str, facts: Mapping[str, str]) -> list[str]:
-        task = state.tasks[name].task
-        head = f"{noun.capitalize()} {task.shown}: {one_line(task.title, DETAIL_CHARS)} ... {status}"
-        return [head, *(f"  {fact}: {text}" for fact, text in facts.items())]
-
-    def shown(names: Iterable[str]) -> str:
-        return ", ".join(state.tasks[name].task.shown for name in names)
-
-    done = {name: task for name, task in state.tasks.items() if task.status == "complete"}
-    commits = {
-        name: {"Commit": one_line(task.task.subject, DETAIL_CHARS)} for name, task in done.items() if task.commit
-    }
-    completed = [about(name, "complete", commits.get(name, {})) for name in done]
-    held_up = [about(name, "blocked", {"Blocked by": shown(causes)}) for name, causes in waiting.items()]
-    steps = [*dict.fromkeys(map(_step, stuck)), f"Run: {resume_command(state)}"]
+    steps = [*dict.fromkeys(map(_first_step, stuck)), f"Run: {resume_command(state)}"]
     title, *lines = fill(
-        shipped_toml("blocks")["halted"],
-        reason="; ".join(again[:NAMED]),
+        HALT_BLOCK,
+        reason="; ".join([_reason(noun, task) for task in stuck[:MAX_NAMES]]),
         NOUN=noun.upper(),
-        S="S"[: len(stuck) > 1],
+        S="S" if len(stuck) > 1 else "",
         completed=[*chain(*completed)] or ["none"],
-        failed=[*chain(*(about(task.task.id, "FAILED", _failed(state, task)) for task in stuck))],
+        failed=[*chain(*failed)],
         blocked=[*chain(*held_up)] or ["none"],
         files=counted(len(kept), noun),
         steps=[f"{number}. {step}" for number, step in enumerate(steps, 1)],
     )
-    told = [part for line in lines for part in ((line, "-" * len(line)) if line.isupper() else (line,))]
-    return (title, "=" * len(title), *told)
+    return (title, "=" * len(title), *_underlined(lines))
 
 
-def _failed(state: RunState, task: TaskState) -> dict[str, str]:
+def _noun(state: RunState) -> str:
+    return "phase" if state.started is not None and state.started.format == "superplan" else "task"
+
+
+def _is_done(task: TaskState) -> bool:
+    return task.status == "complete"
+
+
+def _reason(noun: str, task: TaskState) -> str:
+    return f"{noun.capitalize()} {task.task.shown} failed{' after retry' if len(task.tries) > 1 else ''}"
+
+
+def _task_lines(state: RunState, task: TaskState, status: str, facts: Mapping[str, str]) -> list[str]:
+    title = one_line(task.task.title, DETAIL_CHARS)
+    head = f"{_noun(state).capitalize()} {task.task.shown}: {title} ... {status}"
+    return [head, *(f"  {label}: {text}" for label, text in facts.items())]
+
+
+def _commit(task: TaskState) -> dict[str, str]:
+    return {"Commit": one_line(task.task.subject, DETAIL_CHARS)} if task.commit else {}
+
+
+def _shown_names(state: RunState, names: Iterable[str]) -> str:
+    return ", ".join(state.tasks[name].task.shown for name in names)
+
+
+def _underlined(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines with a rule below each title, which is in upper case."""
+    for line in lines:
+        yield line
+        if line.isupper():
+            yield "-" * len(line)
+
+
+def _failure_facts(state: RunState, task: TaskState) -> dict[str, str]:
     most = state.started.options.max_attempts if state.started else None
     failure = task.attempts[-1].failure if task.attempts else None
     details = one_line(task.question, DETAIL_CHARS)
     if failure is not None:
-        details = " - ".join(part for part in (headline(failure), said(failure)) if part)
+        details = " - ".join(part for part in (headline(failure), failure_message(failure)) if part)
         if failure.together and "together" not in details:
             details = f"{details} (together with {failure.together})"
     return {
         "Attempts": f"{len(task.tries)}/{most or '?'}",
-        "Error": _word(state, failure.kind) if failure else "unknown",
+        "Error": _error_name(state, failure.kind) if failure else "unknown",
         "Details": one_line(details, DETAIL_CHARS),
     }
 
 
-def _word(state: RunState, kind: Kind) -> str:
-    """Name a failure as the log does, and in a superplan as autobuild would: it has fewer words."""
-    theirs = state.started is not None and state.started.format == "superplan"
-    return (KINDS[kind].phase_type if theirs else None) or kind
+def _error_name(state: RunState, kind: Kind) -> str:
+    """Return the kind of a failure, or in a superplan the type that autobuild has for it."""
+    is_superplan = state.started is not None and state.started.format == "superplan"
+    return (KINDS[kind].phase_type if is_superplan else None) or kind
 
 
-def _step(task: TaskState) -> str:
-    """Say what a person does first about a failed task."""
+def _first_step(task: TaskState) -> str:
+    """Return the first step of the user for a failed task."""
     failure = task.attempts[-1].failure if task.attempts else None
     if failure is not None and failure.kind is Kind.UNVERIFIED:
         return f"Look at the work, then take it: unstuck accept {task.task.id} --because TEXT"
-    kind, steps = phase_type(failure) if failure else "unknown", shipped_toml("telling")["first_steps"]
-    kind = failure.kind if failure and failure.kind in steps else kind
-    advice = steps.get(kind, f"See what happened: unstuck show {task.task.id}")
+    kind = phase_type(failure) if failure else "unknown"
+    if failure is not None and failure.kind in FIRST_STEPS:
+        kind = failure.kind
+    advice = FIRST_STEPS.get(kind, f"See what happened: unstuck show {task.task.id}")
     files: list[str] = []
-    if failure is not None and kind in IN_FILES:
+    if failure is not None and kind in TYPES_WITH_FILES:
         files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
-    missing = find_missing(failure) if failure is not None and kind == "dependency_missing" else ("", "")
+    missing = missing_package(failure) if failure is not None and kind == "dependency_missing" else ("", "")
     if any(missing):
         package, install = missing
         where = f": {install or package}"
     elif files:
-        where = f" in {', '.join(files[:NAMED])}"
+        where = f" in {', '.join(files[:MAX_NAMES])}"
     else:
-        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in steps else ""
+        where = f" ({task.task.shown}): unstuck show {task.task.id}" if kind in FIRST_STEPS else ""
     return one_line(f"{advice}{where}", DETAIL_CHARS)
 
 
-def find_missing(failure: Failure) -> tuple[str, str]:
-    """Name the package that a failure says is missing, and how to install it; empty where it says neither."""
-    table, name = shipped_toml("telling")["install"], next(iter(failure.names), "")
-    shape, command = table.get(failure.rule) or table.get(failure.rule.partition(".")[0], ("", ""))
-    package = re.match(shape, name)
-    install = one_line(command.format(package[0]), MISSING_CHARS) if command and package else ""
-    return install.rpartition(" ")[2] or one_line(name, MISSING_CHARS), install
+def missing_package(failure: Failure) -> tuple[str, str]:
+    """Return the package that a failure reports as missing and the command that installs it.
+
+    Either is empty if the failure does not name it.
+    """
+    name = next(iter(failure.names), "")
+    family = failure.rule.partition(".")[0]
+    installer = INSTALLERS.get(failure.rule) or INSTALLERS.get(family)
+    package = re.match(installer.package_pattern, name) if installer else None
+    if installer is None or package is None:
+        return one_line(name, PACKAGE_CHARS), ""
+    install = one_line(installer.command.format(package[0]), PACKAGE_CHARS)
+    return install.rpartition(" ")[2] or one_line(name, PACKAGE_CHARS), install

@@ -1,89 +1,195 @@
-"""What a stuck task tells a person: the one question that needs an answer, from what is known of its cause, and a report."""
+"""The question that a stuck task asks the user, with the report about the task."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from unstuck.agents.claims import last_question, states_success
 from unstuck.diagnosis.captured import capture
 from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.model.action import Rollback
-from unstuck.model.failure import KINDS, Failure, Kind
+from unstuck.model.failure import KINDS, Blame, Failure, Kind
 from unstuck.model.text import fill, one_line, quoted
-from unstuck.shipped import shipped_toml
 
-SAID_CHARS = 200
+QUOTE_CHARS = 200
+LINE_CHARS = 300
+DETAIL_CHARS = 4000
+MAX_FILES = 20
+MAX_DIFFS = 3
 _INSTALL = re.compile(r"Please install (.+), or say what to use instead\.")
 _BLANK = re.compile(r"\{(\w+)\}")
+SESSION_FAILURES = frozenset({Kind.AGENT_CRASHED, Kind.KILLED, Kind.AGENT_MISSING})
+"""Failures in which the session itself broke off."""
+OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
+
+IDLE_QUESTION: Final = (
+    "{agent} {said}, and changed nothing: {error}. Does it work here, or what does the task not tell it?"
+)
+"""Asked if no attempt changed anything, whichever check is red."""
+QUESTIONS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.QUESTION: ("{agent} asks: {error}",),
+    Kind.UNVERIFIED: (
+        "{unchanged} Is it done already?",
+        "{doubt}. Is that right?",
+        "Nothing could check the work: is it right as it is?",
+    ),
+    Kind.TAMPERED: ("{summary} Was that intended?",),
+    Kind.AUTH_FAILED: (
+        "{agent} is not logged in ({error}). Please log it in, or give the same command with another --agent.",
+    ),
+    Kind.BILLING: (
+        "{agent} wants to be paid ({error}). Please settle its account, or give the same command with another --agent.",
+    ),
+    Kind.AGENT_MISSING: (
+        "{agent} cannot work here ({error}). Please install it or put it in order, or give the same command with another --agent.",
+    ),
+    Kind.MERGE_CONFLICT: ("{touches} Which of them should stay?",),
+    Kind.CHECK_TIMEOUT: ("{command} did not end in time. May it take longer, or is it the work that hangs?",),
+    Kind.TEST_TIMEOUT: ("{command} did not end in time ({error}). May it take longer, or is it the work that hangs?",),
+    Kind.FLAKY: ("{command} passes and fails on the same tree ({error}). Which of the two counts?",),
+    Kind.SETUP_FAILED: ("A worktree could not be set up ({error}). What does it need?",),
+    Kind.NO_CHANGE: (
+        "{agent} {said}, and changed nothing. Does it work here, or is there nothing to do? Then skip it.",
+    ),
+    Kind.AGENT_CRASHED: ("{attempts} ended with: {error}. Does the agent work here, or what has it missed?",),
+    Kind.KILLED: ("{agent} was killed ({error}). What ends it here?",),
+    Kind.NO_CLAIM: ("The checks passed before as they do now, and the agent does not say that it is done. Is it?",),
+    Kind.HANG: ("The agent fell silent ({error}). Should it have more time, or what does it wait for?",),
+    Kind.TIMEOUT: ("The agent ran out of time ({error}). Should it have more, or how can the task be split?",),
+    Kind.PERMISSION_DENIED: (
+        "The agent was not allowed {denied}. How should it do without? What it may is set in unstuck.toml: `[agents.{agent}] permission`.",
+    ),
+}
+"""The question about a failure, by its kind. The first form whose blanks can all be filled is used."""
+
+QUESTION_BY_BLAME: Final[Mapping[Blame, str]] = {
+    "agent": "{attempts} ended with: {error}. Is the check right? If it is, what has the agent missed?",
+    "plan": "The task cannot be done as the plan has it ({error}). How should it read?",
+    "check": "Is the check right? It says: {error}",
+    "environment": "This machine stands in the way: {error}. Please see to that, or say what to use instead.",
+    "provider": "{agent} does not work ({error}). When will it again, or who should work instead?",
+    "supervisor": "This looks like a fault of unstuck ({error}). Can you tell us of it?",
+}
+"""The question if no form of the kind can be filled."""
+
+STUCK_REPORT: Final = """\
+## Stuck Subtask: {name}
+
+### Summary
+{summary}
+
+### Attempts Made
+{attempts}
+
+### Error Details
+{details}
+
+### Files Involved
+{files}
+
+### Recommended Actions
+- [ ] Review error logs
+- [ ] Check external dependencies
+- [ ] Consider alternative approach
+
+### Question
+{question}"""
+"""The report of a stuck task. Its headings and its first four sections are Auto-Claude's and stay literally as they are."""
+
+NEXT_STEPS: Final = """\
+
+
+### What It Blocks
+- {blocks}
+
+### Rollback
+{rollback}
+
+### Ways On
+- `unstuck answer {name} 'TEXT'` to answer it; the agent reads it
+- `unstuck retry {name} --hint 'TEXT'` to try again
+- `unstuck accept {checked} --because 'TEXT'` if the work is right as it is
+- `unstuck skip {name}` to go on without it
+- `unstuck reset {name}` to begin anew after a repair of your own
+- then `unstuck resume`
+
+### Where to Look
+- the whole story: `unstuck show {name}`, and why: `unstuck explain {name}`
+- what was printed: `.unstuck/logs/task-{name}.log`
+- the work of attempt {kept}"""
+"""The rest of the report in a supervised run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What stands in the way of one task or of many, and the one question about it."""
+    """An obstacle of one or more tasks, with the question that a user has to answer."""
 
     tasks: tuple[str, ...]
     question: str
     checked: bool = True
-    """There is work that a person could take as it is."""
+    """All tasks have work that the user could accept."""
     outside: bool = False
-    """Nothing about the tasks is to be decided: once it is seen to, the run goes on."""
+    """The cause lies outside of the plan, so that no task needs a decision."""
 
 
 def question(task: TaskState) -> str:
-    """Return the one question that needs an answer: the agent's own, the remedies', or that of the failure's kind."""
+    """Return the question to the user about a stuck task.
+
+    It is the agent's own, else the one of the remedies, else the one for the kind of the failure.
+    """
     failure = _failure(task)
     if awaits_approval(task):
         return task.question
     if failure is None:
-        return f"It cannot be done as the plan has it ({one_line(task.question, SAID_CHARS)}). How should it read?"
-    if failure.charged and failure.kind is not Kind.TAMPERED and (asked := agents_question(task)):
-        return f"{task.attempts[-1].agent} asks: {asked}"
+        return f"It cannot be done as the plan has it ({one_line(task.question, QUOTE_CHARS)}). How should it read?"
+    if failure.charged and failure.kind is not Kind.TAMPERED and (own_question := agents_question(task)):
+        return f"{task.attempts[-1].agent} asks: {own_question}"
     if task.asks:
         return task.asks
-    blanks, words = _blanks(task, failure), shipped_toml("telling")
-    if failure.charged and failure.kind is not Kind.NO_CHANGE and all(one.changed_nothing for one in task.tries):
-        return str(words["idle"].format_map(blanks))
-    of_kind = words["asked"].get(failure.kind, [])
-    forms = ([of_kind] if isinstance(of_kind, str) else of_kind) + [words["asked_of_blame"][KINDS[failure.kind].blame]]
-    filled = (form for form in forms if all(blanks.get(blank) for blank in _BLANK.findall(form)))
-    return str(next(filled, words["asked_of_blame"]["agent"]).format_map(blanks))
+    blanks = _blanks(task, failure)
+    if (
+        failure.charged
+        and failure.kind is not Kind.NO_CHANGE
+        and all(attempt.changed_nothing for attempt in task.tries)
+    ):
+        return IDLE_QUESTION.format_map(blanks)
+    for form in (*QUESTIONS.get(failure.kind, ()), QUESTION_BY_BLAME[KINDS[failure.kind].blame]):
+        if all(blanks.get(blank) for blank in _BLANK.findall(form)):
+            return form.format_map(blanks)
+    return QUESTION_BY_BLAME["agent"].format_map(blanks)
 
 
 def agents_question(task: TaskState) -> str:
-    """Return what the agent asked with its last words, if it asked anything."""
+    """Return the question in the last message of the agent, or an empty string."""
     outcome = task.attempts[-1].outcome if task.attempts else None
-    return one_line(last_question(outcome.words), SAID_CHARS) if outcome else ""
+    return one_line(last_question(outcome.words), QUOTE_CHARS) if outcome else ""
 
 
-def adds(told: str, asked: str) -> bool:
-    """Whether what was told last adds anything to a question: the agent's own words are not said twice."""
-    return bool(told) and not asked.endswith(told.rpartition(": ")[2])
+def adds_to_question(message: str, asked_question: str) -> bool:
+    """Return whether a message says more than the question, which may quote it."""
+    return bool(message) and not asked_question.endswith(message.rpartition(": ")[2])
 
 
 def causes(stuck: Iterable[TaskState]) -> tuple[Cause, ...]:
-    """Group stuck tasks by what stands in their way: one cause asks once. An agent's own failures are one each."""
-    found: dict[str, list[TaskState]] = {}
+    """Return the causes of stuck tasks, each once. A failure of the agent's work is a cause of its own."""
+    by_cause: dict[str, list[TaskState]] = {}
     for task in stuck:
-        found.setdefault(cause_of(task), []).append(task)
+        by_cause.setdefault(cause_of(task), []).append(task)
     return tuple(
         Cause(
             tasks=tuple(task.task.id for task in tasks),
-            question=_together(dict.fromkeys(map(question, tasks))),
+            question=_joint_question(dict.fromkeys(map(question, tasks))),
             checked=all(task.can_be_accepted for task in tasks),
             outside=all(failure is not None and failure.kind in OUTSIDE for failure in map(_failure, tasks)),
         )
-        for tasks in found.values()
+        for tasks in by_cause.values()
     )
 
 
-OF_THE_SESSION = frozenset({Kind.AGENT_CRASHED, Kind.KILLED, Kind.AGENT_MISSING})
-"""Failures in which the session itself broke off."""
-OUTSIDE = frozenset({Kind.AUTH_FAILED, Kind.BILLING, Kind.AGENT_MISSING})
-
-
 def cause_of(task: TaskState) -> str:
-    """Name what stands in a task's way: the same for all tasks that one thing stops."""
+    """Return a name for the cause that stops a task. It is the same for all tasks with this cause."""
     failure = _failure(task)
     if awaits_approval(task):
         return "approval"
@@ -100,13 +206,14 @@ def cause_of(task: TaskState) -> str:
     return task.asks or f"{failure.kind} {failure.signature or task.task.id}"
 
 
-def _together(questions: Iterable[str]) -> str:
-    """Ask several questions as one: what is to be installed is one list."""
-    asked = list(questions)
-    names = [found[1] for one in asked if (found := _INSTALL.fullmatch(one))]
-    if len(names) > 1 and len(names) == len(asked):
+def _joint_question(questions: Iterable[str]) -> str:
+    """Return the first question, or one question that lists everything to install."""
+    candidates = list(questions)
+    matches = [_INSTALL.fullmatch(candidate) for candidate in candidates]
+    names = [match[1] for match in matches if match]
+    if len(names) > 1 and len(names) == len(candidates):
         return f"Please install {', '.join(names[:-1])} and {names[-1]}, or say what to use instead."
-    return asked[0]
+    return candidates[0]
 
 
 def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
@@ -114,30 +221,31 @@ def _blanks(task: TaskState, failure: Failure) -> dict[str, str]:
     results = last.verdict.results if last.verdict else ()
     command = next((result.command for result in results if result.status == "fail"), "")
     count = len(task.tries) or len(task.attempts)
-    doubts = [one.says for one in last.verdict.remarks if one.severity == "ask"] if last.verdict else []
+    doubts = [remark.says for remark in last.verdict.remarks if remark.severity == "ask"] if last.verdict else []
     unchanged = last.verdict is not None and not last.verdict.files
     return {
-        "unchanged": f"{last.agent} {_said(last)}, and changed nothing." if unchanged else "",
-        "doubt": one_line(doubts[0], SAID_CHARS).rstrip(".") if doubts else "",
+        "unchanged": f"{last.agent} {_last_words(last)}, and changed nothing." if unchanged else "",
+        "doubt": one_line(doubts[0], QUOTE_CHARS).rstrip(".") if doubts else "",
         "agent": last.agent,
         "attempts": "One attempt" if count == 1 else f"{count} attempts",
         "error": _error(last, failure),
-        "said": _said(last),
-        "summary": one_line(failure.summary, SAID_CHARS),
-        "command": f"`{one_line(command, SAID_CHARS)}`" if command else "",
-        "denied": one_line("; ".join(last.outcome.denied), SAID_CHARS) if last.outcome else "",
-        "touches": " ".join(_touched(failure)),
+        "said": _last_words(last),
+        "summary": one_line(failure.summary, QUOTE_CHARS),
+        "command": f"`{one_line(command, QUOTE_CHARS)}`" if command else "",
+        "denied": one_line("; ".join(last.outcome.denied), QUOTE_CHARS) if last.outcome else "",
+        "touches": " ".join(_conflicts(failure)),
     }
 
 
 def _error(last: AttemptState, failure: Failure) -> str:
-    """Return the error, and the signal that ended the session: its last words say nothing of that."""
-    told, signal = one_line(failure.says, SAID_CHARS).rstrip("."), last.outcome.ended.signal if last.outcome else None
-    return f"{told}, signal {signal}" if signal and failure.kind in OF_THE_SESSION else told
+    """Return the error with the signal that ended the session, which its output does not mention."""
+    error = one_line(failure.says, QUOTE_CHARS).rstrip(".")
+    signal = last.outcome.ended.signal if last.outcome else None
+    return f"{error}, signal {signal}" if signal and failure.kind in SESSION_FAILURES else error
 
 
-def _said(last: AttemptState) -> str:
-    """Say how the agent took its leave."""
+def _last_words(last: AttemptState) -> str:
+    """Return how the agent ended its session, as the predicate of a sentence."""
     if last.outcome is None or not last.outcome.words.strip():
         return "said nothing"
     if last.outcome.claim != "done":
@@ -145,31 +253,30 @@ def _said(last: AttemptState) -> str:
     return "says that it is done" if states_success(last.outcome) else "ended with exit code 0"
 
 
-def _touched(failure: Failure) -> Iterable[str]:
-    """Say which task changed what, where two cannot be merged."""
+def _conflicts(failure: Failure) -> Iterable[str]:
+    """Yield which task changed which lines of a file that cannot be merged."""
     for touch in failure.touches:
-        who = f"Task {touch.task}" if touch.task else "A commit of yours"
+        author = f"Task {touch.task}" if touch.task else "A commit of yours"
         lines = f"lines {touch.first}-{touch.last} of " if touch.how == "modified" else ""
-        yield f"{who} {touch.how} {lines}{one_line(touch.file, SAID_CHARS)}."
+        yield f"{author} {touch.how} {lines}{one_line(touch.file, QUOTE_CHARS)}."
     if not failure.touches and (files := capture(failure).get("files")):
         yield f"Both sides changed {', '.join(files)}."
 
 
-# --- the report: Auto-Claude's, the question, and every way on
+def stuck_report(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *, supervised: bool = True) -> str:
+    """Return the report of a stuck task.
 
-LINE_CHARS = 300
-DETAIL_CHARS = 4000
-MANY_FILES = 20
-
-
-def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *, supervised: bool = True) -> str:
-    """Write the report of a stuck task; `lineage`: what it repairs and what repairs it, `blocks`: what waits for it.
-
-    In a loop of somebody's own, which is not `supervised`, our commands are no way on.
+    `lineage` names the task that it repairs and the tasks that repair it. `blocks` are the tasks that wait for it.
+    Without `supervised`, a program of the user drives the agent, and the commands of `unstuck` are left out.
     """
-    forms, failure = shipped_toml("blocks"), _failure(task)
+    failure = _failure(task)
+    kept_work = [
+        f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.show_command}`"
+        for number, attempt in enumerate(task.attempts, 1)
+        if attempt.show_command
+    ]
     lines = fill(
-        forms["stuck"] + (forms["what_next"] if supervised else ""),
+        STUCK_REPORT + (NEXT_STEPS if supervised else ""),
         name=task.task.id,
         checked=[task.task.id] if task.can_be_accepted else [],
         summary=[one_line(line, LINE_CHARS) for line in (*task.question.splitlines(), lineage) if line],
@@ -179,11 +286,7 @@ def escalation(task: TaskState, lineage: str = "", blocks: Sequence[str] = (), *
         question=question(task),
         blocks=list(blocks) or ["nothing: all other tasks can go on"],
         rollback=_rollback(task),
-        kept=[
-            f"{number}: `unstuck diff {task.task.id} {number}`, or `{attempt.show_command}`"
-            for number, attempt in enumerate(task.attempts, 1)
-            if attempt.show_command
-        ][-3:],
+        kept=kept_work[-MAX_DIFFS:],
     )
     return "\n".join(lines) + "\n"
 
@@ -193,28 +296,31 @@ def _attempts(task: TaskState) -> list[str]:
     for number, attempt in enumerate(task.attempts, 1):
         approach = attempt.outcome.approach if attempt.outcome else ""
         result = attempt.failure.says if attempt.failure else "no result"
-        told = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
-        told += "; nothing was changed" if attempt.changed_nothing else ""
-        lines.append(f"{number}. Attempt {number}: {told}")
+        story = f"{one_line(approach, 200) or 'no approach given'} - {one_line(result, LINE_CHARS)}"
+        story += "; nothing was changed" if attempt.changed_nothing else ""
+        lines.append(f"{number}. Attempt {number}: {story}")
     return lines or ["None."]
 
 
 def _files(task: TaskState) -> list[str]:
-    """List the files that the agent changed, last and before, those that the plan names, and those of the failing tests."""
-    failure = _failure(task)
-    tests = [one.file for one in read_output(failure.detail).failures if one.file] if failure else []
-    known: dict[str, str] = {}
+    """Return a line for each file that an agent changed, that the plan names, or whose test fails."""
+    reasons: dict[str, str] = {}
     for attempt in reversed(task.attempts):
-        by = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"
-        changed = attempt.verdict.files if attempt.verdict else ()
-        known |= {file: f"changed by {by}" for file in changed if file not in known}
-    known |= {file: "named by the plan" for file in task.task.files if file not in known}
-    known |= {file: "its test fails" for file in tests if file not in known}
-    return [f"- {one_line(file, 200)} ({why})" for file, why in list(known.items())[:MANY_FILES]] or ["- none"]
+        author = "the agent" if attempt is task.attempts[-1] else f"the agent in attempt {attempt.number}"
+        for file in attempt.verdict.files if attempt.verdict else ():
+            reasons.setdefault(file, f"changed by {author}")
+    for file in task.task.files:
+        reasons.setdefault(file, "named by the plan")
+    failure = _failure(task)
+    for test in read_output(failure.detail).failures if failure else ():
+        if test.file:
+            reasons.setdefault(test.file, "its test fails")
+    lines = [f"- {one_line(file, 200)} ({reason})" for file, reason in list(reasons.items())[:MAX_FILES]]
+    return lines or ["- none"]
 
 
 def _rollback(task: TaskState) -> str:
-    """Say whether the work was rolled back on the way, and what became of it if not."""
+    """Return whether an attempt was rolled back, else where the work is."""
     rolled = [
         number
         for number, attempt in enumerate(task.attempts, 1)

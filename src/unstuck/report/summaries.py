@@ -1,8 +1,8 @@
-"""State to what people read: the files under `.unstuck/`, the summary of a run, the story of a stuck task. Values, not text."""
+"""The summary of a run as values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_fold import APPROVED
@@ -11,13 +11,14 @@ from unstuck.model.action import Accept, Amend
 from unstuck.model.changes import NEVER_LANDS, Changes
 from unstuck.model.failure import Failure
 from unstuck.model.landing import run_branch
+from unstuck.model.outcome import Ending
 from unstuck.model.text import counted, iso, one_line, waits
+from unstuck.model.verdict import Status
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.halt_summary import halted
+from unstuck.report.halt_summary import halt_lines
 from unstuck.report.questions import Cause, causes
-from unstuck.shipped import shipped_toml
 
-WORDS = {
+STATUS_WORDS: Final = {
     "complete": "landed",
     "running": "running",
     "verifying": "checking",
@@ -28,7 +29,30 @@ WORDS = {
     "interrupted": "interrupted",
     "pending": "pending",
 }
-"""How a task's status is told to people, everywhere."""
+"""Our statuses in all texts for users."""
+VERDICT_WORDS: Final[Mapping[Status, str]] = {
+    "pass": "all checks pass",
+    "fail": "against the checks",
+    "inconclusive": "not verified",
+}
+"""The checks of accepted work if none of them is red."""
+
+ENDED_BUT_RIGHT: Final[Mapping[Ending, str]] = {
+    "first_output": "the session hung, its work was right",
+    "silence": "the session hung, its work was right",
+    "wall_clock": "the session ran out of time, its work was right",
+    "signalled": "the session was killed, its work was right",
+    "stopped": "the session was stopped, its work was right",
+    "supervisor_died": "the supervisor died, the work was right",
+    "worker_gone": "its worker died or left, the work was right",
+}
+"""The end of a session whose work passed its checks and landed."""
+
+MERGE_COMMANDS: Final = {"single": "git merge --squash {branch} && git commit"}
+MERGE_COMMAND: Final = "git merge --ff-only {branch}"
+MAX_SKIPPED = 3
+LINE_CHARS = 200
+MAX_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +71,19 @@ class Row:
     fix_tasks: tuple[str, ...] = ()
     """The tasks that repair it."""
     agent: str = ""
-    """Who worked on it last."""
+    """The agent of the last attempt."""
     seconds: float = 0.0
-    """How long agents worked on it, in all epochs."""
+    """The working time of agents, in all epochs."""
     changes: str = ""
-    """What its commit changes."""
+    """The size of its commit, in files and lines."""
     waits_on: str = ""
     wait_until: str | None = None
-    """What it waits for, and until when."""
+    """The end of the wait for `waits_on`, as a time stamp."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a run came to."""
+    """The state or the result of a run."""
 
     run: str
     exit_code: int | None
@@ -69,24 +93,24 @@ class Summary:
     notes: tuple[str, ...]
     seconds: float
     halted: tuple[str, ...] = ()
-    """What a person finds after a halt, line by line, where that is told in its own way."""
+    """The lines of the halt summary, if the run was halted."""
     cost_usd: float | None = None
     landed: str = ""
-    """Where the work is, while it is not on the user's branch."""
+    """A sentence on where the work is, while it is not on the user's branch."""
     commands: tuple[tuple[str, str], ...] = ()
-    """What one can do about that now, and what to type for it."""
+    """The ways to get that work, each with its command."""
     cautions: tuple[str, ...] = ()
     questions: tuple[Cause, ...] = ()
-    """What waits for a person, each cause once."""
+    """The questions to the user, each cause once."""
     meanwhile: tuple[str, ...] = ()
-    """What changed in the user's repository and checkout while sessions ran."""
+    """The changes in the user's repository and checkout while sessions ran."""
 
     def count(self, *statuses: str) -> int:
         return sum(row.status in statuses for row in self.rows)
 
 
 def summary(state: RunState, now: float, *, live: bool) -> Summary:
-    """Say where every task stands. Without a living supervisor, what was under way is interrupted."""
+    """Return the status of every task. Without a living supervisor, running tasks count as interrupted."""
     waiting = blocked_tasks(state)
     return Summary(
         run=state.started.run if state.started else "",
@@ -97,41 +121,38 @@ def summary(state: RunState, now: float, *, live: bool) -> Summary:
         notes=tuple(state.notes),
         meanwhile=tuple(state.meanwhile),
         seconds=state.seconds(now),
-        halted=halted(state) if not live else (),
+        halted=halt_lines(state) if not live else (),
         cost_usd=state.cost_usd or None,
         cautions=cautions(state),
         questions=causes(task for task in state.tasks.values() if task.status == "stuck"),
-        **_on_its_branch(state),
+        **_unmerged_work(state),
     )
 
 
-TAKING = {"single": "git merge --squash {branch} && git commit"}
-TAKE = "git merge --ff-only {branch}"
-MOST_SKIPPED = 3
-
-
-def _on_its_branch(state: RunState) -> dict[str, Any]:
-    """Say where the work of an unfinished run is, how it is taken as it is, and how the rest of it comes home."""
-    away = [task.commit for task in state.tasks.values() if task.commit and task.commit not in state.brought]
-    started, landed = state.started, len(away)
+def _unmerged_work(state: RunState) -> dict[str, Any]:
+    """Return where the work of an unfinished run is and the commands that merge it."""
+    unmerged = [task.commit for task in state.tasks.values() if task.commit and task.commit not in state.brought]
+    started, landed = state.started, len(unmerged)
     if started is None or state.ended is None or state.home is not None or not landed:
         return {}
     branch, home = run_branch(started.run), (started.branch or "").removeprefix("refs/heads/")
-    command = TAKING.get(started.options.commit, TAKE).format(branch=branch)
-    found = [("take it as it is", command)]
+    command = MERGE_COMMANDS.get(started.options.commit, MERGE_COMMAND).format(branch=branch)
+    commands = [("take it as it is", command)]
     stuck = [name for name, task in state.tasks.items() if task.status == "stuck"]
     if stuck:
         skipping = " && ".join(f"unstuck skip {name}" for name in stuck)
-        if len(stuck) > MOST_SKIPPED:
+        if len(stuck) > MAX_SKIPPED:
             skipping = f"for task in {' '.join(stuck)}; do unstuck skip $task; done"
-        found.append(("bring the rest home without what is stuck", f"{skipping} && unstuck resume"))
+        commands.append(("bring the rest home without what is stuck", f"{skipping} && unstuck resume"))
     verb = "is" if landed == 1 else "are"
-    told = f"{landed} landed task{'s'[: landed != 1]} {verb} on branch {branch}, not on {home or 'your branch'} yet:"
-    return {"landed": told, "commands": tuple(found)}
+    sentence = (
+        f"{landed} landed task{'s'[: landed != 1]} {verb} on branch {branch}, not on {home or 'your branch'} yet:"
+    )
+    return {"landed": sentence, "commands": tuple(commands)}
 
 
 def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
-    """Return what `run --json` prints."""
+    """Return the object that `run --json` prints."""
     rows = summary(state, 0.0, live=False).rows
     tasks = {
         row.id: {"status": row.status, "attempts": row.attempts, "commit": row.commit, "cost_usd": row.cost_usd}
@@ -148,10 +169,10 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
 
 
 def lineage_text(state: RunState, name: str) -> str:
-    """Say in a line what a task repairs and what repairs it; empty for a task that stands alone."""
+    """Return the lineage and the fix tasks of a task in a line, or an empty string if it has none."""
     task, chain = state.tasks[name], state.lineage(name).chain
     parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
-    fixes = [f"{fix} ({WORDS[state.tasks[fix].status]})" for fix in task.fixes if fix in state.tasks]
+    fixes = [f"{fix} ({STATUS_WORDS[state.tasks[fix].status]})" for fix in task.fixes if fix in state.tasks]
     parts.append(f"Fix tasks: {', '.join(fixes)}" if fixes else "")
     return "; ".join(part for part in parts if part)
 
@@ -164,12 +185,14 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, now: float, 
         status, why = "blocked", f"waits for {', '.join(causes or new)}"
     elif not live and status in ("running", "verifying"):
         status, why = (
-            ("pending", f"{vouched(task)}; lands with `unstuck resume`") if task.accepted else ("interrupted", why)
+            ("pending", f"{acceptance_note(task)}; lands with `unstuck resume`")
+            if task.accepted
+            else ("interrupted", why)
         )
     elif status == "waiting" and task.wait_until:
         why = waits(task.waits_on, task.wait_until, now)
     elif status == "complete":
-        why = _how_it_landed(task, [fix for fix in task.fixes if fix in state.tasks and state.tasks[fix].commit])
+        why = _landing_note(task, [fix for fix in task.fixes if fix in state.tasks and state.tasks[fix].commit])
     return Row(
         id=task.task.id,
         title=task.task.title,
@@ -182,31 +205,31 @@ def _row(task: TaskState, causes: tuple[str, ...], state: RunState, now: float, 
         fix_tasks=task.fixes,
         agent=task.attempts[-1].agent if task.attempts else "",
         seconds=round(task.worked, 1),
-        changes=_changed(task.changes),
+        changes=_change_size(task.changes),
         waits_on=task.waits_on if status == "waiting" else "",
         wait_until=iso(task.wait_until) if status == "waiting" and task.wait_until else None,
     )
 
 
-def _changed(changes: Changes | None) -> str:
+def _change_size(changes: Changes | None) -> str:
     if changes is None or not changes.files:
         return ""
     return f"{len(changes.files)} file{'s'[: len(changes.files) != 1]} +{changes.plus} -{changes.minus}"
 
 
-def vouched(task: TaskState) -> str:
-    """Say that a person took the work as it is, why, and what the checks said of it; empty where the checks decided."""
+def acceptance_note(task: TaskState) -> str:
+    """Return why a user accepted the work and the result of its checks, or an empty string."""
     if not task.accepted:
         return ""
     verdict = task.verdict
     red = sum(result.status == "fail" for result in verdict.results) if verdict else 0
-    checks = shipped_toml("telling")["vouched"][verdict.status if verdict else "inconclusive"]
-    word = task.accepted if task.accepted == APPROVED else f"accepted by a person ({task.accepted})"
-    return f"{word}, {counted(red, 'check')} red" if red else f"{word}, {checks}"
+    checks = VERDICT_WORDS[verdict.status if verdict else "inconclusive"]
+    reason = task.accepted if task.accepted == APPROVED else f"accepted by a person ({task.accepted})"
+    return f"{reason}, {counted(red, 'check')} red" if red else f"{reason}, {checks}"
 
 
-def recovered(task: TaskState) -> tuple[str, ...]:
-    """Return the kinds of failure that a task came back from: none if it landed red, on a person's word."""
+def recovered_kinds(task: TaskState) -> tuple[str, ...]:
+    """Return the kinds of failure that a task recovered from, or none if it landed red by acceptance."""
     verdict = task.verdict
     if task.accepted and (verdict is None or verdict.status != "pass"):
         return ()
@@ -214,48 +237,48 @@ def recovered(task: TaskState) -> tuple[str, ...]:
 
 
 def failed_attempts(task: TaskState) -> Iterator[tuple[AttemptState, Failure]]:
-    """Yield the attempts that failed: not one that asked for other tasks first, nor one that landed itself."""
+    """Yield the failed attempts, without those that landed or changed the plan."""
     for attempt in task.attempts:
         action = attempt.decision.action if attempt.decision else None
         if attempt.failure is not None and not isinstance(action, Accept | Amend):
             yield attempt, attempt.failure
 
 
-def _how_it_landed(task: TaskState, fixes: Sequence[str]) -> str:
-    """Say what a landed task was recovered from, if anything, and by which fixes that landed themselves."""
+def _landing_note(task: TaskState, fixes: Sequence[str]) -> str:
+    """Return how a landed task got there: recovery, fix tasks, sessions, unusual ends."""
     if not task.attempts:
         return "done before the run"
-    failed = recovered(task)
+    failed = recovered_kinds(task)
     ending = task.current.outcome.ended.ending if task.current.outcome else "exited"
     by = f" by {', '.join(fixes)}" if fixes else ""
     most = max(attempt.sessions for attempt in task.attempts)
     right = task.verdict is not None and task.verdict.status == "pass"
     parts = [
-        vouched(task),
+        acceptance_note(task),
         f"recovered from {', '.join(failed)}{by}" if failed else "",
-        *(f"came after {', '.join(one.ids)}" for one in task.modifications if isinstance(one, Amend)),
+        *(f"came after {', '.join(change.ids)}" for change in task.modifications if isinstance(change, Amend)),
         f"went on in session {most}" if most > 1 else "",
-        shipped_toml("telling")["ended_but_right"].get(ending, "") if right else "",
+        ENDED_BUT_RIGHT.get(ending, "") if right else "",
     ]
     return "; ".join(part for part in parts if part)
 
 
-LINE_CHARS = 200
-NAMED = 5
-
-
 def cautions(state: RunState) -> tuple[str, ...]:
-    """Gather what was noticed in all tasks, each thing once with the tasks that it holds for."""
-    found: dict[str, list[str]] = {}
+    """Return the cautions about all tasks, each once with the tasks that it is about."""
+    tasks_by_line: dict[str, list[str]] = {}
     for name, task in state.tasks.items():
-        for line in dict.fromkeys(_of_task(task)):
-            found.setdefault(line, []).append(name)
-    more = {line: f" and {len(names) - NAMED} more" if len(names) > NAMED else "" for line, names in found.items()}
-    return tuple(f"{', '.join(names[:NAMED])}{more[line]}: {line}" for line, names in found.items())
+        for line in dict.fromkeys(_task_cautions(task)):
+            tasks_by_line.setdefault(line, []).append(name)
+    return tuple(f"{_first_names(names)}: {line}" for line, names in tasks_by_line.items())
 
 
-def _of_task(task: TaskState) -> Iterator[str]:
-    """Yield what the last verdict has against work that landed, what cannot land, and what its agent was not allowed."""
+def _first_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
+
+
+def _task_cautions(task: TaskState) -> Iterator[str]:
+    """Yield the remarks on landed work, the files that cannot land, and the calls that the agent was denied."""
     yield from (note for note in task.notes if NEVER_LANDS in note)
     verdict = task.attempts[-1].verdict if task.attempts else None
     if verdict is not None and task.status == "complete":

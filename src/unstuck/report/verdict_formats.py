@@ -1,4 +1,4 @@
-"""Write verdicts for people, and for other programs: JUnit XML for build servers, SARIF 2.1.0 for editors."""
+"""Verdicts in the formats of other programs: JUnit XML for build servers, SARIF for editors, JSON."""
 
 import json
 import re
@@ -14,42 +14,45 @@ from unstuck.model.verdict import CheckResult, Remark, Verdict
 from unstuck.shipped import shipped_toml
 
 NOT_COUNTED = "is red and does not count"
-TOLD = 5
+MAX_WARNINGS = 5
 TAIL_CHARS = 4000
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot hold, whatever one does."""
+"""Characters that XML cannot hold, not even escaped."""
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"reject": "error", "ask": "warning", "warn": "note"}
 
 
 def verdict_notes(verdict: Verdict) -> Iterator[str]:
-    """Say what people should know though it decides nothing: warnings, flaky checks, and what was red before."""
+    """Yield notes for the user that decide nothing: warnings, flaky checks, checks that were red before."""
     warnings = [remark for remark in verdict.remarks if remark.severity == "warn"]
-    yield from (f"Worth a look: {remark}" for remark in warnings[:TOLD])
-    if len(warnings) > TOLD:
-        yield f"Worth a look: {len(warnings) - TOLD} more like these; see `unstuck verify`."
+    yield from (f"Worth a look: {remark}" for remark in warnings[:MAX_WARNINGS])
+    if len(warnings) > MAX_WARNINGS:
+        yield f"Worth a look: {len(warnings) - MAX_WARNINGS} more like these; see `unstuck verify`."
     for result in verdict.results:
         if result.flaky and result.ended.ok:
             yield f"`{result.command}` is flaky: on one and the same tree it failed {result.runs - 1} of {result.runs} times."
         elif result.excused_because:
             yield f"`{result.command}` {NOT_COUNTED}: {result.excused_because}."
-        elif result.not_meaningful_because and any(one.status == "pass" for one in verdict.results):
+        elif result.not_meaningful_because and any(other.status == "pass" for other in verdict.results):
             yield f"A check says nothing: {result.not_meaningful_because}."
 
 
-def red_before(before: CheckResult) -> str:
-    """Say what a gate that is red already can and cannot do."""
+def red_before_note(before: CheckResult) -> str:
+    """Return a note on a gate that was red before any work: which failures it does not guard against."""
     if before.ended.ok:
         return f"Red before any work: {repairs(before)}."
-    which = ", ".join(before.tests[:3]) or (
+    failed = ", ".join(before.tests[:3]) or (
         f"exit code {before.ended.exit_code}" if before.ended.exit_code else "no end"
     )
-    way = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
-    return f"`{before.command}` was red before any work ({which}): {way}."
+    effect = "in another way every time, so it guards nothing" if before.flaky else "what was red there guards nothing"
+    return f"`{before.command}` was red before any work ({failed}): {effect}."
 
 
-def junit(name: str, verdicts: Iterable[tuple[str, Verdict]]) -> str:
-    """Return the document: a suite for each task, a case for each check; `verdicts` are the last ones, by the task's name."""
+def junit_xml(name: str, verdicts: Iterable[tuple[str, Verdict]]) -> str:
+    """Return a JUnit document with a suite for each task and a case for each check.
+
+    `verdicts` are the last verdicts by the name of the task.
+    """
     suites = ET.Element("testsuites", name=_text(name))
     for task, verdict in verdicts:
         _suite(suites, task, verdict)
@@ -90,7 +93,7 @@ def _case(suite: ET.Element, task: str, name: str) -> ET.Element:
 
 
 def _note(case: ET.Element, message: str, failed: str = "") -> ET.Element:
-    """Say how a case went: failed, of this type, or skipped where there is none."""
+    """Mark a case as failed with the type `failed`, or as skipped if that is empty."""
     if failed:
         return ET.SubElement(case, "failure", message=_text(message), type=failed)
     return ET.SubElement(case, "skipped", message=_text(message))
@@ -101,11 +104,11 @@ def _text(text: str) -> str:
 
 
 def sarif_text(remarks: Iterable[Remark]) -> str:
-    """Return a SARIF log with one run as text; the rules are those that were found."""
-    found = list(remarks)
-    used = sorted({remark.rule for remark in found})
+    """Return a SARIF log of one run as text. It lists only the rules of the given remarks."""
+    findings = list(remarks)
+    used = sorted({remark.rule for remark in findings})
     driver = {"name": "unstuck", "version": __version__, "rules": [_rule(rule) for rule in used]}
-    results = [_result(remark, used.index(remark.rule)) for remark in found]
+    results = [_result(remark, used.index(remark.rule)) for remark in findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False) + "\n"
 
@@ -131,7 +134,7 @@ def _result(remark: Remark, place: int) -> dict[str, Any]:
 
 
 def check_object(result: CheckResult) -> dict[str, Any]:
-    """Return one check with its evidence."""
+    """Return the result of a check with its evidence, as the JSON files and commands show it."""
     return {
         "command": result.command,
         "kind": result.kind,

@@ -22,8 +22,8 @@ from unstuck.model.event import (
 from unstuck.model.landing import run_branch
 from unstuck.model.text import visible
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.event_lines import sentence
-from unstuck.report.summaries import Row, Summary, recovered, summary
+from unstuck.report.event_lines import event_line
+from unstuck.report.summaries import Row, Summary, recovered_kinds, summary
 
 SCHEMA = 1
 LAST_EVENTS = 400
@@ -128,7 +128,7 @@ def event_object(entry: Entry, state: RunState) -> dict[str, Any]:
         "at": round(entry.at, 2),
         "type": entry.event.type,
         "task": asked.task if asked else getattr(entry.event, "task", None),
-        "text": sentence(entry.event),
+        "text": event_line(entry.event),
         "undo": entry.seq in state.undoable,
         **({"verb": asked.verb, "who": asked.requester} if asked else {}),
     }
@@ -210,7 +210,7 @@ def _task(row: Row, task: TaskState, reach: int, joins: Mapping[str, Sequence[st
         "began": last.started if last else None,
         "at": task.last_at or None,
         "slot": last.slot if last and row.status in ("running", "verifying", "waiting") else None,
-        "recovered": list(recovered(task)) if row.status == "complete" else [],
+        "recovered": list(recovered_kinds(task)) if row.status == "complete" else [],
     }
     return {"id": row.id, "title": row.title, "status": row.status} | {
         name: value for name, value in found.items() if value not in (None, "", 0, [], False)

@@ -22,8 +22,8 @@ from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Outcome, ToolCall
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
-from unstuck.report.event_lines import action_text, sentence
-from unstuck.report.questions import escalation, question
+from unstuck.report.event_lines import action_text, event_line
+from unstuck.report.questions import question, stuck_report
 from unstuck.report.summaries import lineage_text
 from unstuck.report.verdict_formats import check_object
 from unstuck.web.overview import clean, event_object
@@ -53,7 +53,7 @@ def task_story(
         "notes": list(task.notes),
         "question": question(task) if stuck else "",
         "detail": task.question if stuck else "",
-        "report": escalation(task, lineage_text(state, name)) if stuck else "",
+        "report": stuck_report(task, lineage_text(state, name)) if stuck else "",
         "attempts": [
             _attempt(one, steps, tools.get(one.number, ())) for one, steps in _by_attempt(task.attempts, own)
         ],
@@ -103,7 +103,7 @@ def _attempt(attempt: AttemptState, entries: Iterable[Entry], tools: Sequence[To
 
 def _step(entry: Entry) -> dict[str, Any] | None:
     """Return a fact of the line as a step of its attempt; None for what tells nothing by itself."""
-    at = {"seq": entry.seq, "at": round(entry.at, 2), "text": sentence(entry.event).partition(": ")[2]}
+    at = {"seq": entry.seq, "at": round(entry.at, 2), "text": event_line(entry.event).partition(": ")[2]}
     match entry.event:
         case SessionStarted(session=session):
             return {**at, "what": "session", "session": session}
