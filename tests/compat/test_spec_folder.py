@@ -228,7 +228,7 @@ def test_nothing_to_say_changes_nothing() -> None:
 def test_a_state_that_is_not_json_is_kept_aside_and_said(content: bytes, tmp_path: Path) -> None:
     (tmp_path / ".ralph-state.json").write_bytes(content)
     told: list[str] = []
-    folder = SpecFolder(path=tmp_path, told=told.append)
+    folder = SpecFolder(path=tmp_path, report=told.append)
     (tmp_path / "tasks.md").write_text("- [ ] 1.1 A\n")
     assert asked_by(open_plan(tmp_path)).limits == {}
     folder.write(failed({"1.3.1": "boom"}), profile("fix-tasks").limits)
@@ -241,7 +241,7 @@ def test_a_state_that_is_not_json_is_kept_aside_and_said(content: bytes, tmp_pat
 
 
 def test_a_folder_without_files_gets_them_with_the_limits_in_force(tmp_path: Path) -> None:
-    SpecFolder(path=tmp_path, told=print).write(failed({"1.3.1": "boom"}), profile("fix-tasks").limits)
+    SpecFolder(path=tmp_path, report=print).write(failed({"1.3.1": "boom"}), profile("fix-tasks").limits)
     content = json.loads((tmp_path / ".ralph-state.json").read_bytes())
     assert content["name"] == tmp_path.name
     assert (content["maxFixTasksPerOriginal"], content["maxFixTaskDepth"], content["maxGlobalIterations"]) == (
@@ -255,7 +255,7 @@ def test_a_folder_without_files_gets_them_with_the_limits_in_force(tmp_path: Pat
 def test_an_odd_folder_name_stays_on_its_line_and_the_state_is_read_again(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"-d\xff\n# mo")
     folder.mkdir()
-    spec = SpecFolder(path=folder, told=pytest.fail)
+    spec = SpecFolder(path=folder, report=pytest.fail)
     for error in ("boom", "again"):
         spec.write(failed({"1.3.1": error}), profile("fix-tasks").limits)
     assert (folder / ".progress.md").read_text().startswith("# Progress: -d\\xff # mo\n\n")
@@ -265,14 +265,14 @@ def test_an_odd_folder_name_stays_on_its_line_and_the_state_is_read_again(tmp_pa
 def test_half_a_character_in_a_field_of_somebody_elses_is_kept(tmp_path: Path) -> None:
     (tmp_path / ".ralph-state.json").write_text('{"theirs": "\\ud83d", "mine": "\u2603"}')
     for _ in range(2):
-        SpecFolder(path=tmp_path, told=pytest.fail).write(failed({}), profile("fix-tasks").limits)
+        SpecFolder(path=tmp_path, report=pytest.fail).write(failed({}), profile("fix-tasks").limits)
     content = json.loads((tmp_path / ".ralph-state.json").read_text(encoding="utf-8"))
     assert (content["theirs"], content["mine"], content["totalTasks"]) == ("\ud83d", "\u2603", 10)
 
 
 def test_an_unchanged_state_is_not_written_again(tmp_path: Path) -> None:
     state = failed({"1.3.1": "boom"})
-    folder = SpecFolder(path=tmp_path, told=print)
+    folder = SpecFolder(path=tmp_path, report=print)
     folder.write(state, profile("fix-tasks").limits)
     before = [(path.stat().st_ino, path.read_bytes()) for path in sorted(tmp_path.iterdir())]
     folder.write(state, profile("fix-tasks").limits)

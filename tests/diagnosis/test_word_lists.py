@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unstuck.compat.keyword_lists import by_word_lists
+from unstuck.compat.keyword_lists import reclassified_by_auto_claude
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.model.errors import BadUsage
@@ -48,7 +48,7 @@ def test_its_sixteen_indicators_are_understood_in_its_own_spelling(exit_code: in
     ],
 )
 def test_its_word_lists_decide_by_text_alone(kind: Kind, detail: str, expected: Kind) -> None:
-    assert by_word_lists(Failure(kind=kind, summary="", detail=detail)).kind is expected
+    assert reclassified_by_auto_claude(Failure(kind=kind, summary="", detail=detail)).kind is expected
 
 
 def test_a_profile_names_its_classifier() -> None:

@@ -13,20 +13,21 @@ from unstuck.model.event import Inherited, PastAttempt, PastCommit, PastTask
 from unstuck.model.text import iso
 
 HISTORY_STATUS = {"complete": "completed", "pending": "pending", "stuck": "stuck", "skipped": "stuck"}
-"""Our statuses as Auto-Claude's files know them; what is under way is `in_progress` there, or `failed` between two attempts."""
+"""Our statuses as Auto-Claude names them. A task under way is `in_progress` there, or `failed` between two attempts."""
 
 
 UNDER_WAY = ("running", "verifying", "waiting")
 
 
 def attempt_history(state: RunState) -> dict[str, Any]:
-    """Return the attempts of all tasks, in Auto-Claude's shape."""
+    """Return the attempts of all tasks as `attempt_history.json` of Auto-Claude holds them."""
     past = state.inherited.tasks if state.inherited else ()
     unknown = [task for task in past if task.id not in state.tasks]
     subtasks = {
-        task.id: {"attempts": [_inherited(one) for one in task.attempts], "status": "pending"} for task in unknown
+        task.id: {"attempts": [_inherited(attempt) for attempt in task.attempts], "status": "pending"}
+        for task in unknown
     }
-    subtasks |= {name: _history(task) for name, task in state.tasks.items() if task.attempts or task.inherited}
+    subtasks |= {name: _task_history(task) for name, task in state.tasks.items() if task.attempts or task.inherited}
     stuck = [
         {
             "subtask_id": name,
@@ -41,7 +42,7 @@ def attempt_history(state: RunState) -> dict[str, Any]:
 
 
 def build_commits(state: RunState) -> dict[str, Any]:
-    """Return the commits at which our checks were green, in Auto-Claude's shape."""
+    """Return the commits with green checks as `build_commits.json` of Auto-Claude holds them."""
     landed = [task for task in state.tasks.values() if task.commit is not None]
     past = state.inherited.commits if state.inherited else ()
     commits = [asdict(commit) for commit in past] + [
@@ -55,12 +56,12 @@ def build_commits(state: RunState) -> dict[str, Any]:
     }
 
 
-def _history(task: TaskState) -> dict[str, Any]:
+def _task_history(task: TaskState) -> dict[str, Any]:
     last = task.attempts[-1] if task.attempts else None
     failed = last is not None and last.failure is not None and not last.continues
     ended = [attempt for attempt in task.attempts if attempt.ended is not None]
     if task.status in UNDER_WAY and ended and ended[-1] is last and not failed:
-        ended.pop()  # it goes on, or is being checked: nobody knows yet how it ends
+        ended.pop()  # it goes on or is being checked, so its result is open
     return {
         "attempts": [
             *(_inherited(past) for past in task.inherited),
@@ -80,7 +81,7 @@ def _old_attempt(attempt: AttemptState, task: TaskState) -> dict[str, Any]:
     epoch = task.attempts[task.epoch_from if place >= task.epoch_from else 0 : place + 1]
     rolled = attempt.decision is not None and isinstance(attempt.decision.action, Rollback | Switch)
     return {
-        "session": sum(one.sessions for one in epoch),
+        "session": sum(earlier.sessions for earlier in epoch),
         "timestamp": iso(attempt.ended or attempt.started),
         "approach": attempt.outcome.approach if attempt.outcome else "",
         "success": landed,
@@ -95,7 +96,7 @@ def _metadata(state: RunState) -> dict[str, Any]:
 
 
 FOLDERS = ("memory", ".")
-"""Where a predecessor keeps its files, seen from its plan."""
+"""The folders of the two files, relative to the plan."""
 
 
 HISTORY = "attempt_history.json"
@@ -107,32 +108,36 @@ COMMITS = "build_commits.json"
 Past = TypeVar("Past", PastAttempt, PastCommit)
 
 
-MOST_ATTEMPTS = 50
-"""The last ones of a task; a brief tells three."""
+MAX_ATTEMPTS = 50
+"""The last attempts of a task that are kept. A brief shows three."""
 
 
 def inherited(plan: Path, *more: Path) -> Inherited | None:
-    """Return what the first folder with records tells. A file that cannot be read tells nothing and stops nothing."""
+    """Return the records in the first folder that has any. A file that cannot be read counts as empty."""
     for folder in (*(plan.parent / name for name in FOLDERS), *more):
-        tasks = tuple(_tasks(read_json_object(folder / HISTORY).get("subtasks")))
-        commits = tuple(_read(PastCommit, read_json_object(folder / COMMITS).get("commits")))
+        tasks = tuple(_past_tasks(read_json_object(folder / HISTORY).get("subtasks")))
+        commits = tuple(_records(PastCommit, read_json_object(folder / COMMITS).get("commits")))
         if tasks or commits:
             return Inherited(source=str(folder), tasks=tasks, commits=commits)
     return None
 
 
-def _tasks(subtasks: object) -> Iterator[PastTask]:
+def _past_tasks(subtasks: object) -> Iterator[PastTask]:
     for name, entry in subtasks.items() if isinstance(subtasks, dict) else ():
-        attempts = tuple(_read(PastAttempt, entry.get("attempts") if isinstance(entry, dict) else None))
+        attempts = tuple(_records(PastAttempt, entry.get("attempts") if isinstance(entry, dict) else None))
         if attempts:
-            yield PastTask(id=name, attempts=attempts[-MOST_ATTEMPTS:])
+            yield PastTask(id=name, attempts=attempts[-MAX_ATTEMPTS:])
 
 
-def _read(shape: type[Past], items: object) -> Iterator[Past]:
-    """Fill a shape from each object of a list: what is missing there, or of another type, is empty."""
+def _records(record_type: type[Past], items: object) -> Iterator[Past]:
+    """Yield a record for each object of a list. A field that is missing or of another type is empty."""
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
-            kept = {one.name: item[one.name] for one in fields(shape) if type(item.get(one.name)) is one.type}
-            empty: dict[str, Any] = {one.name: one.type() for one in fields(shape) if callable(one.type)}
-            texts = {name: value[:TEXT_CHARS] for name, value in kept.items() if isinstance(value, str)}
-            yield shape(**empty | kept | texts)
+            values: dict[str, Any] = {}
+            for field in fields(record_type):
+                value = item.get(field.name)
+                if type(value) is field.type:
+                    values[field.name] = value[:TEXT_CHARS] if isinstance(value, str) else value
+                elif callable(field.type):
+                    values[field.name] = field.type()
+            yield record_type(**values)

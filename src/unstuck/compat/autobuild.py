@@ -25,28 +25,32 @@ from unstuck.report.verdict_formats import check_object
 FOLDER = ".autobuild"
 COMPLETE = ("complete", "completed")
 ATTEMPT = re.compile(r"attempt_(\d{1,3})(?:_error)?")
-"""An attempt's error, in either of the two shapes that these files have."""
+"""The key of an attempt's error, in either of its two forms."""
 TEXT_CHARS = 2000
+TIMESTAMP_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """The plan with what was done before, and what there is to say about it."""
+    """A plan with the work that was done before the run."""
 
     plan: Plan
     notes: tuple[str, ...] = ()
     inherited: Inherited | None = None
-    """What was tried before and failed."""
+    """Failed attempts of the predecessor."""
 
 
 def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
-    """Mark the plan's phases done that the predecessor completed; nothing of its folder is changed."""
+    """Return the plan with the phases marked as done that the predecessor completed.
+
+    A phase counts only if its commit is on the current branch. The folder of the predecessor is not changed.
+    """
     folder = root / FOLDER
     if plan.format != "superplan" or not (folder / "phases").is_dir():
         return Adopted(plan=plan)
-    meant = read_json_object(folder / "config.json").get("plan_path")
-    if isinstance(meant, str) and os.path.realpath(root / meant) != os.path.realpath(root / plan.path):
-        return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {meant!r}; nothing of it is used.",))
+    plan_path = read_json_object(folder / "config.json").get("plan_path")
+    if isinstance(plan_path, str) and os.path.realpath(root / plan_path) != os.path.realpath(root / plan.path):
+        return Adopted(plan=plan, notes=(f"{FOLDER}/ belongs to another plan, {plan_path!r}; nothing of it is used.",))
     tasks = {task.id: task for task in plan.tasks}
     done: list[str] = []
     notes: list[str] = []
@@ -61,7 +65,7 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
             tried += [PastTask(id=task.id, attempts=attempts)] if attempts else []
             continue
         commit = (state.get("commit") or {}).get("commit_sha") if isinstance(state.get("commit"), dict) else None
-        if isinstance(commit, str) and _reached(git, commit):
+        if isinstance(commit, str) and _is_on_branch(git, commit):
             done.append(task.id)
         else:
             notes.append(
@@ -78,35 +82,38 @@ def adopt(root: Path, git: Git, plan: Plan) -> Adopted:
 
 
 def _task(tasks: dict[str, Task], state: dict[str, Any]) -> Task | None:
-    """Return the phase that a state file is about: the id must be the plan's, and the name, where it gives one, too."""
+    """Return the phase of a state file. Its id must be in the plan, and its name must match if it gives one."""
     name = find_task_id(tasks.values(), str(state.get("phase_id", "")))
     task = tasks.get(name) if name else None
-    said = state.get("phase_name")
-    if task is None or not isinstance(said, str):
+    phase_name = state.get("phase_name")
+    if task is None or not isinstance(phase_name, str):
         return None
-    one, other = said.casefold().strip(), task.title.casefold().strip()
-    return task if one.startswith(other) or other.startswith(one) else None
+    theirs, ours = phase_name.casefold().strip(), task.title.casefold().strip()
+    return task if theirs.startswith(ours) or ours.startswith(theirs) else None
 
 
 def _failures(state: dict[str, Any]) -> Iterator[PastAttempt]:
-    """Yield how each attempt failed; a phase that was only blocked was never tried."""
+    """Yield the failure of each attempt. A phase that was only blocked has none."""
     error, times = state.get("error"), state.get("timestamps")
-    found = {int(name[1]): value for key, value in _items(error) if (name := ATTEMPT.fullmatch(key))}
-    if not found and isinstance(error, dict) and error.get("type") not in (None, "blocked"):
-        found = {1: error}
-    failed = dict(_items(times)).get("failed")
-    for number, told in sorted(found.items()):
-        words = [dict(_items(told)).get(name) for name in ("type", "message")] if isinstance(told, dict) else [told]
-        said = ": ".join(word for word in words if isinstance(word, str) and word)
-        at = failed if isinstance(failed, str) else ""
-        yield PastAttempt(session=number, timestamp=at[:64], approach="", success=False, error=said[:TEXT_CHARS])
+    errors: dict[int, Any] = {}
+    for key, value in _items(error):
+        if match := ATTEMPT.fullmatch(key):
+            errors[int(match[1])] = value
+    if not errors and isinstance(error, dict) and error.get("type") not in (None, "blocked"):
+        errors = {1: error}
+    failed_at = dict(_items(times)).get("failed")
+    timestamp = failed_at[:TIMESTAMP_CHARS] if isinstance(failed_at, str) else ""
+    for number, value in sorted(errors.items()):
+        parts = [value.get("type"), value.get("message")] if isinstance(value, dict) else [value]
+        message = ": ".join(part for part in parts if isinstance(part, str) and part)
+        yield PastAttempt(session=number, timestamp=timestamp, approach="", success=False, error=message[:TEXT_CHARS])
 
 
 def _items(value: object) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
-def _reached(git: Git, commit: str) -> bool:
+def _is_on_branch(git: Git, commit: str) -> bool:
     whole = commit.isalnum() and git.succeeds(
         "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}"
     )
@@ -114,7 +121,7 @@ def _reached(git: Git, commit: str) -> bool:
 
 
 def read_json_object(file: Path) -> dict[str, Any]:
-    """Read an object; a file that is none holds nothing."""
+    """Return the JSON object in a file, or an empty one if there is none."""
     try:
         content = json.loads(file.read_text(encoding="utf-8", errors="replace"))
     except (OSError, ValueError, RecursionError):
@@ -123,19 +130,22 @@ def read_json_object(file: Path) -> dict[str, Any]:
 
 
 PHASE_STATUS = {"stuck": "failed", "verifying": "running", "waiting": "running"}
-"""Our statuses as autobuild's files know them; the others have the same name there."""
+"""Our statuses as autobuild names them. The others have the same name there."""
 GATES: dict[CheckKind, str] = {"types": "typecheck"}
-"""Our kinds of checks as autobuild's files know them, where the names differ."""
+"""Our kinds of checks as autobuild names them, if the names differ."""
 CLAIMS = {"done": "complete", "failed": "failed", "none": None}
 VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 FINAL = "Failed after maximum retries"
-SAID_CHARS = 200
+QUOTE_CHARS = 200
 
 
 def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
-    """Return a task's state file. `waiting` is what `blocked` returns, for those who ask for many files."""
+    """Return the state file of a task.
+
+    `waiting` is the result of `blocked_tasks(state)`, for callers that write many files.
+    """
     task = state.tasks[name]
-    known = {name, *task.task.joins}
+    task_ids = {name, *task.task.joins}
     causes = (blocked_tasks(state) if waiting is None else waiting).get(name, ()) if not task.attempts else ()
     last = task.tries[-1] if task.tries else None
     return {
@@ -148,7 +158,9 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
         "dependencies": {
             "depends_on": list(task.task.depends_on),
             "parallel_with": list(task.task.parallel_with),
-            "blocks": [other for other, one in state.tasks.items() if not known.isdisjoint(one.task.depends_on)],
+            "blocks": [
+                other for other, state_of in state.tasks.items() if not task_ids.isdisjoint(state_of.task.depends_on)
+            ],
         },
         "lineage": {
             "fixes": task.task.fixes,
@@ -172,30 +184,35 @@ def phase(state: RunState, name: str, waiting: Mapping[str, tuple[str, ...]] | N
 
 
 def error(state: RunState, task: TaskState) -> dict[str, Any] | None:
-    """Return what went wrong in this epoch: each attempt's failure, and what became of it in the end."""
-    found: dict[str, Any] = {}
+    """Return the failure of each attempt in this epoch, with the final result."""
+    errors: dict[str, Any] = {}
     before: Failure | None = None
     for number, attempt in enumerate(task.tries, 1):
         if attempt.failure is not None:
-            found[f"attempt_{number}"] = {
+            errors[f"attempt_{number}"] = {
                 "type": phase_type(attempt.failure),
                 "message": headline(attempt.failure, before),
             }
             before = attempt.failure
-    if found and task.status == "complete":
-        found["resolved_on_retry"] = True
+    if errors and task.status == "complete":
+        errors["resolved_on_retry"] = True
     if task.status == "stuck":
         most = state.started.options.max_attempts if state.started else None
-        found["final"] = FINAL if most is not None and len(task.tries) >= most else one_line(task.question, SAID_CHARS)
-    return found or None
+        errors["final"] = (
+            FINAL if most is not None and len(task.tries) >= most else one_line(task.question, QUOTE_CHARS)
+        )
+    return errors or None
 
 
 def config(state: RunState) -> dict[str, Any]:
-    """Return the run's own facts; written last, so that its event number covers all other files."""
+    """Return the state file of the run.
+
+    It is written last, so that its event number covers all other files.
+    """
     started = state.started
     assert started is not None
     statuses = [task.status for task in state.tasks.values()]
-    done, failed = sum(one in ("complete", "skipped") for one in statuses), statuses.count("stuck")
+    done, failed = sum(status in ("complete", "skipped") for status in statuses), statuses.count("stuck")
     times = [task.last_at for task in state.tasks.values()]
     return {
         "version": "1.0.0",
@@ -218,22 +235,22 @@ def config(state: RunState) -> dict[str, Any]:
 def _timestamps(task: TaskState) -> dict[str, Any]:
     began = task.tries[0].started if task.tries else None
     ended = task.last_at if began is not None and task.status in ("complete", "stuck") else None
-    found: dict[str, Any] = {"started": iso(began) if began is not None else None}
+    times: dict[str, Any] = {"started": iso(began) if began is not None else None}
     if task.status == "stuck" and ended is not None:
-        found["failed"] = iso(ended)
+        times["failed"] = iso(ended)
     else:
-        found["completed"] = iso(ended) if ended is not None else None
+        times["completed"] = iso(ended) if ended is not None else None
     if began is not None and ended is not None:
-        found["duration_seconds"] = round(ended - began, 3)
-    return found | {"last_updated": iso(task.last_at) if task.last_at else None}
+        times["duration_seconds"] = round(ended - began, 3)
+    return times | {"last_updated": iso(task.last_at) if task.last_at else None}
 
 
 def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
     if last is None:
         return None
-    said = result_of(last.outcome) if last.outcome else None
+    claim = result_of(last.outcome) if last.outcome else None
     total = len(task.task.items) or 1
-    done = min(max(said.tasks_completed, 0), total) if isinstance(said, PhaseResult) and last.failure else 0
+    done = min(max(claim.tasks_completed, 0), total) if isinstance(claim, PhaseResult) and last.failure else 0
     run = state.started.run if state.started else ""
     return {
         "subagent_id": f"{run}/{task.task.id}/{last.number}",
@@ -244,22 +261,22 @@ def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> d
 
 
 def _gates(verdict: Verdict, failure: Failure | None) -> dict[str, Any]:
-    """Return the checks by kind; of several of a kind, the first that fails."""
-    found: dict[str, Any] = {}
+    """Return a check for each kind. Of several checks of a kind it is the first that fails."""
+    gates: dict[str, Any] = {}
     for result in verdict.results:
         name = GATES.get(result.kind, result.kind)
-        if name in found and not found[name]["passed"]:
+        if name in gates and not gates[name]["passed"]:
             continue
         lines = [line for line in result.ended.tail.splitlines() if line.strip()]
         passed = result.status == "pass"
-        found[name] = {
+        gates[name] = {
             "passed": passed,
             "command": result.command,
-            "output_summary": one_line(lines[-1], SAID_CHARS) if lines else "",
+            "output_summary": one_line(lines[-1], QUOTE_CHARS) if lines else "",
         }
         if result.kind == "test" and not passed and failure is not None:
-            found[name]["failures"] = list(failure.tests)
-    return found
+            gates[name]["failures"] = list(failure.tests)
+    return gates
 
 
 def _verification(attempt: AttemptState) -> dict[str, Any]:

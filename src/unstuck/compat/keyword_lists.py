@@ -1,4 +1,4 @@
-"""The predecessors' own classifiers, word for word: for who needs their answers, and as the mark that ours must beat."""
+"""The failure classifiers of Auto-Claude and forgekeeper, word for word."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,11 @@ AUTO_CLAUDE: Mapping[str, Sequence[str]] = {
     "VERIFICATION_FAILED": ("verification failed", "expected", "assertion", "test failed", "status code"),
     "CONTEXT_EXHAUSTED": ("context", "token limit", "maximum length"),
 }  # fmt: skip
-"""In this order, as parts of the lower-cased text. CIRCULAR_FIX needs a history, which a text is not."""
+"""Auto-Claude's indicators, word for word, a compatibility promise. They are parts of the lower-cased text.
 
-STANDS_FOR: Mapping[str, Kind] = {
+The first type with an indicator in the text wins. CIRCULAR_FIX is missing, because it needs a history."""
+
+OUR_KINDS: Mapping[str, Kind] = {
     "BROKEN_BUILD": Kind.BUILD_BROKEN,
     "VERIFICATION_FAILED": Kind.CHECK_FAILED,
     "CONTEXT_EXHAUSTED": Kind.CONTEXT_EXHAUSTED,
@@ -27,7 +29,7 @@ NOT_READ_FROM_TEXT = frozenset(
     {Kind.CIRCULAR_FIX, Kind.UNVERIFIED}
     | {kind for kind, facts in KINDS.items() if facts.blame in {"provider", "supervisor"}}
 )
-"""What a history, a limit or our own stop says: no word list knows better."""
+"""Kinds that follow from a history, a limit or a stop by the supervisor. Their output does not decide."""
 
 FORGEKEEPER: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
     ("command_not_found", 0.95, (("code", "127"), ("stderr", "command not found|not found"), ("stderr", "bash:.*not found"),
@@ -45,6 +47,7 @@ FORGEKEEPER: Sequence[tuple[str, float, Sequence[tuple[str, str]]]] = (
     ("disk_full", 1.0, (("code", "ENOSPC"), ("message", "no space left"), ("stderr", "disk full"))),
     ("rate_limited", 0.95, (("message", "rate limit"), ("message", "too many requests"), ("message", "429"))),
 )  # fmt: skip
+"""Forgekeeper's categories, word for word, a compatibility promise: base confidence, then patterns by field."""
 UNKNOWN_CONFIDENCE = 0.3
 
 
@@ -57,16 +60,19 @@ def auto_claude_type(text: str) -> str:
     return "UNKNOWN"
 
 
-def by_word_lists(failure: Failure) -> Failure:
-    """Judge a failure as Auto-Claude would, by the words of its output alone."""
-    said = auto_claude_type(failure.detail or failure.summary)
-    if failure.kind in NOT_READ_FROM_TEXT or KINDS[failure.kind].type == said:
+def reclassified_by_auto_claude(failure: Failure) -> Failure:
+    """Return the failure with the kind that Auto-Claude reads from its output."""
+    kind = auto_claude_type(failure.detail or failure.summary)
+    if failure.kind in NOT_READ_FROM_TEXT or KINDS[failure.kind].type == kind:
         return failure
-    return replace(failure, kind=STANDS_FOR[said])
+    return replace(failure, kind=OUR_KINDS[kind])
 
 
 def forgekeeper_category(evidence: Evidence, *, code: str = "", message: str = "") -> tuple[str, float]:
-    """Return forgekeeper's category and its confidence: the base times the share of the listed patterns that match."""
+    """Return forgekeeper's category and its confidence.
+
+    The confidence is the base of the category times the share of its patterns that match.
+    """
     fields = {
         "code": code or ("" if evidence.exit_code is None else str(evidence.exit_code)),
         "message": message or f"{evidence.stdout}\n{evidence.stderr}",

@@ -1,4 +1,4 @@
-"""Edge: The files of a spec folder that stand beside its plan: the object of `.ralph-state.json`, the sections of `.progress.md`."""
+"""The files of a smart-ralph spec folder: `.ralph-state.json` with the state of a run, `.progress.md` for people."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ STATE, PROGRESS = ".ralph-state.json", ".progress.md"
 NOT_JSON = "State file is not valid JSON"
 NAME_CHARS = 100
 RECOVERY = "fix-tasks"
-"""The profile that `recoveryMode` stands for."""
+"""The profile for `recoveryMode`."""
 HASH_CHARS = 7
 TITLE_CHARS, LEARNING_CHARS = 120, 240
 LIMIT_FIELDS = {
@@ -38,7 +38,7 @@ LIMIT_FIELDS = {
     "maxModificationsPerTask": ("modifications", 0),
     "maxModificationDepth": ("modification_depth", 0),
 }
-"""The limits that a state file may set: their names here, and the least that makes sense."""
+"""The limits that a state file may set: our name and the smallest value that makes sense."""
 COMPLETED, FIXES, LEARNINGS = "## Completed Tasks", "## Fix Task History", "## Learnings"
 _HEADING = re.compile(r"#{1,2}(?:[ \t]|\r?$)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
@@ -48,11 +48,11 @@ SECTIONS = {
     FIXES: re.compile(r"- Task (\S+):"),
     LEARNINGS: re.compile(r"(?!)"),
 }
-"""The sections in their order, and by what a line of one names its task."""
+"""The sections in their order, with the pattern of a line that names a task."""
 
 
 class NotAState(ValueError):
-    """A state file that cannot be read, and why."""
+    """Raised for a state file that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ class SpecFolder:
     """One spec folder. A person and other programs may edit its files at any time; their edits are kept."""
 
     path: Path
-    told: Callable[[str], None]
-    """Hears of a file that had to be set aside."""
+    report: Callable[[str], None]
+    """Called with a message about a file that had to be set aside."""
 
     def write(self, state: RunState, limits: Limits) -> None:
         """Bring both files up to date."""
@@ -69,7 +69,7 @@ class SpecFolder:
             change_file(self.path / file, change, create=True)
 
     def redone(self, contents: Mapping[str, bytes], state: RunState, limits: Limits) -> dict[str, bytes]:
-        """Bring another version of them up to date, by their names; one that cannot be read is left alone."""
+        """Return the given contents of the files brought up to date. A file that cannot be read is left out."""
         done: dict[str, bytes] = {}
         for file, change in self._changes(state, limits, parse).items():
             with contextlib.suppress(NotAState):
@@ -93,31 +93,34 @@ class SpecFolder:
         return {STATE: state_file, PROGRESS: progress_file}
 
     def _object(self, content: bytes) -> dict[str, Any] | None:
-        """Return the state file's object; one that cannot be read is kept under another name, never just replaced."""
+        """Return the object of the state file, or None. A file that cannot be read is first copied."""
         if not content.strip():
             return None
         try:
             return parse(content)
         except NotAState as error:
             path = self.path / STATE
-            self.told(f"{error} ({path}). A copy is kept as {set_aside(path)}; the run goes on with its own facts.")
+            self.report(f"{error} ({path}). A copy is kept as {set_aside(path)}; the run goes on with its own facts.")
             return None
 
 
 def set_aside(path: Path) -> str:
-    """Keep a copy of a file that cannot be read; not moved: after a crash, a missing one would mean `do it again`."""
+    """Copy a file that cannot be read and return the name of the copy.
+
+    It is not moved, because a missing file after a crash means that the tasks are done again.
+    """
     aside = path.with_name(f"{path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
     shutil.copyfile(path, aside)
     return aside.name
 
 
-def spec_folder(plan_file: PlanFile, told: Callable[[str], None]) -> SpecFolder | None:
-    """Return the folder of a spec whose files are kept up with the plan; None for any other plan."""
-    return SpecFolder(path=plan_file.path.parent, told=told) if plan_file.spec_folder else None
+def spec_folder(plan_file: PlanFile, report: Callable[[str], None]) -> SpecFolder | None:
+    """Return the spec folder of a plan, or None for a plan without one."""
+    return SpecFolder(path=plan_file.path.parent, report=report) if plan_file.spec_folder else None
 
 
 def asked_by(plan_file: PlanFile) -> Settings:
-    """Return what the plan's own state file asks for; nothing, if there is none or it cannot be read."""
+    """Return the settings in the state file of a plan, or none if it cannot be read."""
     try:
         return settings(parse((plan_file.path.parent / STATE).read_bytes()) if plan_file.spec_folder else {})
     except (OSError, NotAState):
@@ -125,7 +128,7 @@ def asked_by(plan_file: PlanFile) -> Settings:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """Read a state file; raise NotAState if it holds no JSON object."""
+    """Return the object of a state file, or raise NotAState."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -143,8 +146,8 @@ def _encoded(content: dict[str, Any]) -> bytes:
 
 
 def settings(content: Mapping[str, Any]) -> Settings:
-    """Read what a state file asks for; a value that makes no sense asks for nothing."""
-    found = {
+    """Return the settings in a state file. A value that makes no sense is ignored."""
+    limits = {
         ours: content[theirs]
         for theirs, (ours, least) in LIMIT_FIELDS.items()
         if type(content.get(theirs)) is int and content[theirs] >= least
@@ -152,11 +155,8 @@ def settings(content: Mapping[str, Any]) -> Settings:
     return Settings(
         recovery=content.get("recoveryMode") is True,
         awaits_approval=content.get("awaitingApproval") is True,
-        limits=found,
+        limits=limits,
     )
-
-
-# --- .ralph-state.json -------------------------------------------------------------------------------
 
 
 def first_content(name: str, limits: Limits, tasks: int) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def first_content(name: str, limits: Limits, tasks: int) -> dict[str, Any]:
 
 
 def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
-    """Return the object brought up to date. What we do not know stays as it is, and in its place."""
+    """Return the object brought up to date. Unknown fields keep their value and place."""
     content = dict(before)
     tasks = list(state.tasks.values())
     index = next((at for at, task in enumerate(tasks) if task.status not in SETTLED), len(tasks))
@@ -203,57 +203,56 @@ def merged(before: Mapping[str, Any], state: RunState) -> dict[str, Any]:
 
 
 def _modification_map(before: object, state: RunState) -> dict[str, Any]:
-    known = dict(before) if isinstance(before, dict) else {}
+    entries = dict(before) if isinstance(before, dict) else {}
     for name, task in state.tasks.items():
         if task.modifications:
-            made = [
-                {"id": new, "type": one.request, "reason": said_reason(task, one.attempt)}
-                for one in task.modifications
-                for new in one.ids
-            ]
-            known[name] = {"count": len(task.modifications), "modifications": made}
-    return known
+            entries[name] = {"count": len(task.modifications), "modifications": list(_modifications(task))}
+    return entries
 
 
-def said_reason(task: TaskState, attempt: int) -> str:
+def _modifications(task: TaskState) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each task that the agent had inserted into the plan."""
+    for change in task.modifications:
+        for new_id in change.ids:
+            yield {"id": new_id, "type": change.request, "reason": reason_of_change(task, change.attempt)}
+
+
+def reason_of_change(task: TaskState, attempt: int) -> str:
     """Return why the agent asked for a change in one of its attempts."""
-    outcome = next((one.outcome for one in task.attempts if one.number == attempt), None)
-    found = read_request(outcome.words, task.task.id) if outcome else None
-    return found.reason if isinstance(found, PlanRequest) else ""
+    outcome = next((tried.outcome for tried in task.attempts if tried.number == attempt), None)
+    request = read_request(outcome.words, task.task.id) if outcome else None
+    return request.reason if isinstance(request, PlanRequest) else ""
 
 
 def _fix_map(before: object, state: RunState) -> dict[str, Any]:
-    """Bring the map up to date; tasks and fields that it has and we do not know stay."""
-    known = dict(before) if isinstance(before, dict) else {}
+    """Return the map brought up to date. Unknown tasks and fields stay."""
+    entries = dict(before) if isinstance(before, dict) else {}
     for name, task in state.tasks.items():
         if not task.fixes:
             continue
-        entry = known.get(name)
+        entry = entries.get(name)
         old = dict(entry) if isinstance(entry, dict) else {}
         listed = old.get("fixTaskIds")
         ids = [*(listed if isinstance(listed, list) else []), *task.fixes]
-        unique = list(dict.fromkeys(one for one in ids if isinstance(one, str)))
+        unique = list(dict.fromkeys(fix_id for fix_id in ids if isinstance(fix_id, str)))
         last = task.last_error or old.get("lastError", "")
-        known[name] = {**old, "attempts": len(unique), "fixTaskIds": unique, "lastError": last}
-    return known
-
-
-# --- .progress.md ------------------------------------------------------------------------------------
+        entries[name] = {**old, "attempts": len(unique), "fixTaskIds": unique, "lastError": last}
+    return entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What the progress file is to say, by task where a line has one."""
+    """The lines of the progress file, by task."""
 
     completed: Mapping[str, str]
     open: frozenset[str]
-    """Tasks that are not done, or no longer: a line that calls one completed is taken out."""
+    """Tasks that are not done. A line that lists one as completed is removed."""
     fixes: Mapping[str, str]
     learnings: tuple[str, ...]
 
 
 def progress(state: RunState) -> Progress:
-    """Gather the lines, first things first: a file that is written seldom says the same as one that is written often."""
+    """Return the lines in the order of events, so that they do not depend on the number of writes."""
     latest = sorted(state.tasks.items(), key=lambda item: item[1].last_seq)
     worked = {name: task for name, task in latest if task.attempts}
     learnings = sorted((at, line) for task in worked.values() for at, line in _learnings(task))
@@ -270,7 +269,7 @@ def progress(state: RunState) -> Progress:
 
 
 def final_of(state: RunState, name: str) -> str:
-    """Say how the repairing of a task ended, if it has: PASS, or the limit that it, or one of its fixes, ran into."""
+    """Return PASS or the limit that stopped the repair of a task, or an empty string while it goes on."""
     task = state.tasks[name]
     if task.status == "complete":
         return PASSED
@@ -287,51 +286,56 @@ def _completed(task: TaskState, state: RunState) -> str:
 
 
 def _learnings(task: TaskState) -> Iterator[tuple[float, str]]:
-    """Yield how each attempt failed, and when it began."""
+    """Yield the start and the learning of each failed attempt."""
     for attempt in task.attempts:
         if attempt.failure is not None and attempt.failure.kind is not Kind.INTERRUPTED:
-            told = safe_line(reported_error(attempt, task.task.id)[0], LEARNING_CHARS)
+            error = safe_line(reported_error(attempt, task.task.id)[0], LEARNING_CHARS)
             yield (
                 attempt.started,
-                f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {told}",
+                f"- Task {task.task.id}, attempt {attempt.number} failed ({attempt.failure.kind}): {error}",
             )
 
 
-def updated(text: str, said: Progress, spec: str) -> str:
-    """Return the file's text with what is to be said in it; a missing section is made, an empty file begun."""
+def updated(text: str, wanted: Progress, spec: str) -> str:
+    """Return the text of the progress file with the wanted lines. Missing sections are added."""
     mark = "\r" if "\r\n" in text else ""  # lines are split at LF, so a CR stays with its line
     unended = mark if text and not text.endswith("\n") else ""
     lines = f"{text}{unended}".split("\n") if text.strip() else [f"# Progress: {spec}", ""]
     start, end = _section(lines, LEARNINGS)
-    known: dict[str, list[str]] = defaultdict(list)
+    by_subject: dict[str, list[str]] = defaultdict(list)
     for line in lines[max(start, 0) : end]:
-        known[_subject(line)].append(line.rstrip())
-    new = {one: one for one in said.learnings if not any(_says(line, one) for line in known[_subject(one)])}
-    for heading, wanted in ((COMPLETED, said.completed), (FIXES, said.fixes), (LEARNINGS, new)):
-        gone = said.open if heading == COMPLETED else frozenset()
-        lines = _put(lines, heading, {name: f"{line}{mark}" for name, line in wanted.items()}, gone, mark)
+        by_subject[_subject(line)].append(line.rstrip())
+    new = {
+        learning: learning
+        for learning in wanted.learnings
+        if not any(_is_line_with_remark(line, learning) for line in by_subject[_subject(learning)])
+    }
+    for heading, section_lines in ((COMPLETED, wanted.completed), (FIXES, wanted.fixes), (LEARNINGS, new)):
+        removed = wanted.open if heading == COMPLETED else frozenset()
+        ended_lines = {name: f"{line}{mark}" for name, line in section_lines.items()}
+        lines = _put(lines, heading, ended_lines, removed, mark)
     return "\n".join(lines).removesuffix(unended)
 
 
 def _subject(learning: str) -> str:
-    """Return which attempt a learning is about."""
+    """Return the task and the attempt of a learning."""
     return learning.rstrip().partition(" failed (")[0]
 
 
-def _put(lines: list[str], heading: str, wanted: Mapping[str, str], gone: frozenset[str], mark: str) -> list[str]:
-    """Replace the lines of a section that are about the same tasks, and append the others at its end."""
+def _put(lines: list[str], heading: str, wanted: Mapping[str, str], removed: frozenset[str], mark: str) -> list[str]:
+    """Return the lines with those of a section replaced by task. New lines go to its end."""
     start, end = _section(lines, heading)
     if start < 0:
         return _begun(lines, heading, wanted, mark) if wanted else lines
     left = dict(wanted)
     kept: list[str] = []
     for line in lines[start + 1 : end]:
-        found = SECTIONS[heading].match(line)
-        name = found[1] if found else ""
+        match = SECTIONS[heading].match(line)
+        name = match[1] if match else ""
         if name in left:
             new = left.pop(name)
-            kept.append(line if _says(line, new.rstrip()) else new)
-        elif name not in gone:
+            kept.append(line if _is_line_with_remark(line, new.rstrip()) else new)
+        elif name not in removed:
             kept.append(line)
     blank = len(kept)
     while blank and not kept[blank - 1].strip():
@@ -341,7 +345,7 @@ def _put(lines: list[str], heading: str, wanted: Mapping[str, str], gone: frozen
 
 
 def _begun(lines: list[str], heading: str, wanted: Mapping[str, str], mark: str) -> list[str]:
-    """Make a section: before the first of those that come after it and are there, else at the end."""
+    """Return the lines with a new section, in the order of `SECTIONS`."""
     later = list(SECTIONS)[list(SECTIONS).index(heading) + 1 :]
     at = next((place for other in later if (place := _section(lines, other)[0]) >= 0), len(lines))
     above = lines[:at]
@@ -352,13 +356,13 @@ def _begun(lines: list[str], heading: str, wanted: Mapping[str, str], mark: str)
     return [*above, *apart, f"{heading}{mark}", *wanted.values(), mark if at < len(lines) else "", *lines[at:]]
 
 
-def _says(line: str, wanted: str) -> bool:
-    """Whether a line says this already, with or without a person's remark behind it."""
+def _is_line_with_remark(line: str, wanted: str) -> bool:
+    """Return whether a line is the wanted one, with or without a remark of the user behind it."""
     return line.rstrip() == wanted or (line.startswith(wanted) and _REMARK.match(line, len(wanted)) is not None)
 
 
 def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
-    """Return where a section's heading stands and where the section ends; -1 if there is none."""
+    """Return the first line of a section and the line behind it. The first is -1 if there is no section."""
     start = -1
     for at in _headings(lines):
         if start >= 0:
@@ -369,17 +373,17 @@ def _section(lines: Sequence[str], heading: str) -> tuple[int, int]:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """Find the headings outside of fenced code. A fence that is never closed is text: it must not hide the rest."""
+    """Yield the lines of headings outside of fenced code. A fence that is never closed counts as text."""
     closers: dict[str, list[int]] = defaultdict(list)
     for at in range(len(lines) - 1, -1, -1):
-        if found := _FENCE.fullmatch(lines[at].rstrip()):
-            closers[found[1]].append(at)
+        if match := _FENCE.fullmatch(lines[at].rstrip()):
+            closers[match[1]].append(at)
     inside = -1
     for at, line in enumerate(lines):
         if at <= inside:
             continue
-        if found := _FENCE.match(line):
-            ends = closers[found[1]]  # the next one last
+        if match := _FENCE.match(line):
+            ends = closers[match[1]]  # the next fence is the last item
             while ends and ends[-1] <= at:
                 ends.pop()
             inside = ends[-1] if ends else inside

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from unstuck.compat.keyword_lists import by_word_lists
+from unstuck.compat.keyword_lists import reclassified_by_auto_claude
 from unstuck.diagnosis.classifying import classify, evidence_of
 from unstuck.engine.act import act, requested_plan_change
 from unstuck.engine.context import TaskRun, limit_reached
@@ -96,7 +96,7 @@ def classify_failure(run: TaskRun, task: TaskState) -> LineEvent:
     except SetupFailed as error:
         failure = error.failure
     if failure is not None and run.policy.classifier != "unstuck":
-        failure = by_word_lists(failure)
+        failure = reclassified_by_auto_claude(failure)
     return Classified(task=run.task_id, failure=failure)
 
 

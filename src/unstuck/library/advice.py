@@ -1,4 +1,4 @@
-"""What a loop of one's own has in its hands: one try under way, and a decision with all that is needed to carry it out."""
+"""The advice of a `Recovery` on a task, with the attempt that it is about."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,73 +35,73 @@ Move = Literal["accept", "retry", "continue", "rollback", "switch", "fix", "wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to do next, and why."""
+    """A decision on a task, with what the caller needs to carry it out."""
 
     task: str
     attempt: int
     action: Move
-    """`escalate` leaves this task to a person and goes on with the others; `halt` starts nothing more."""
+    """`escalate` leaves this task to the user and goes on with other tasks. `halt` starts nothing more."""
     reason: str
     rung: str
-    """Where on which ladder of the profile, e.g. ``test_failed[1]``."""
+    """The rung of the profile's ladder, e.g. `test_failed[1]`."""
     kind: Kind | None = None
-    """`circular_fix` where the attempts go in circles; what the output itself says is in `diagnosis`."""
+    """The kind of the failure, or `circular_fix` if the attempts go in circles. See `diagnosis` for the output."""
     hints: str = ""
-    """For the next attempt: what was tried, how it failed, and what to do differently."""
+    """A text for the next attempt: earlier attempts, their errors, what to change."""
     circular: str = ""
-    """How the attempts go in circles; empty if they do not."""
+    """A description of the loop that the attempts are in, or an empty string."""
     wait: float = 0.0
-    """Seconds until it is worth going on."""
+    """Seconds until the caller should continue."""
     rollback_to: str = ""
     """The last commit that passed."""
     agent: str = ""
-    """Who should have the task now."""
+    """The agent that should get the task now."""
     fix_task: str = ""
-    """The id of a task that repairs this one, to be done first; `fix_text` is its text in Markdown."""
+    """The id of a task that repairs this one and comes first. `fix_text` is its text in Markdown."""
     fix_text: str = ""
     question: str = ""
-    """What to ask a person."""
+    """The question to the user."""
     diagnosis: Diagnosis | None = field(default=None, repr=False, compare=False)
 
     @property
     def goes_on(self) -> bool:
-        """Whether the task is to be tried again."""
+        """The caller should try the task again."""
         return self.action not in ("accept", "escalate", "halt")
 
     @property
     def type(self) -> str | None:
         """The failure as one of the five types, such as VERIFICATION_FAILED."""
-        return _Known(self.kind).type if self.kind is not None else None
+        return _JudgedKind(self.kind).type if self.kind is not None else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the advice as plain values."""
         names = [name for name in self.__slots__ if name != "diagnosis"]
         values = {name: getattr(self, name) for name in names}
         return {**values, "kind": str(self.kind) if self.kind else None, "type": self.type}
 
 
 @dataclass(frozen=True, slots=True)
-class _Known(Judged):
+class _JudgedKind(Judged):
     kind: Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """One attempt as it is remembered."""
+    """A recorded attempt."""
 
     number: int
     approach: str
     agent: str
     kind: Kind | None
-    """None: it passed, or has not ended."""
+    """The kind of the failure, or None if the attempt passed or has not ended."""
     error: str
     signature: str
     action: str
-    """What was decided after it."""
+    """The decision after the attempt."""
 
 
-def advice(task: TaskState, found: Diagnosis | None, texts: Mapping[str, str], now: float) -> Advice:
-    """Say what was decided after the task's last attempt."""
+def advice_of(task: TaskState, diagnosis: Diagnosis | None, guidance: Mapping[str, str], now: float) -> Advice:
+    """Return the decision after the last attempt at a task."""
     attempt, decision = task.current, task.current.decision
     assert decision is not None
     circular = loop_signal(task)
@@ -115,7 +115,7 @@ def advice(task: TaskState, found: Diagnosis | None, texts: Mapping[str, str], n
         reason=decision.reason,
         rung=decision.rung,
         kind=kind,
-        hints=hints(task, texts) if failure else "",
+        hints=hints(task, guidance) if failure else "",
         circular=circular,
         wait=max(action.until - now, 0.0) if isinstance(action, Wait) else 0.0,
         rollback_to=attempt.base if isinstance(action, Rollback) else "",
@@ -123,11 +123,11 @@ def advice(task: TaskState, found: Diagnosis | None, texts: Mapping[str, str], n
         fix_task=action.id if isinstance(action, Fix) else "",
         fix_text=fix_block(task.task, action) if isinstance(action, Fix) else "",
         question=action.question if isinstance(action, Escalate | Halt) else "",
-        diagnosis=found,
+        diagnosis=diagnosis,
     )
 
 
-def past(attempt: AttemptState) -> Past:
+def past_attempt(attempt: AttemptState) -> Past:
     failure, decision = attempt.failure, attempt.decision
     return Past(
         number=attempt.number,
@@ -144,12 +144,12 @@ def _move(decision: Decision) -> Move:
     match decision.action:
         case Accept() | Retry() | Continue() | Rollback() | Switch() | Fix() | Wait() | Escalate() | Halt():
             return decision.action.type
-        case Amend() | Append():  # an agent's, who has no say in somebody's own loop
+        case Amend() | Append():  # requested by agents of a supervised run only
             raise AssertionError(decision.action)
 
 
 class Attempt:
-    """One try under way. End it with `failed` or `passed`; both say what to do next."""
+    """An attempt under way. The caller ends it with `failed` or `passed`, which return the next step."""
 
     def __init__(
         self,
@@ -166,9 +166,9 @@ class Attempt:
         self._recovery = recovery
         self.task, self.number, self.session, self.approach, self.began = task, number, session, approach, began
         self.hints = hints
-        """What earlier attempts teach, for the agent's prompt."""
+        """A text on earlier attempts for the prompt of the agent."""
         self.circular = circular
-        """A warning, where the approach is like those that failed."""
+        """A warning if the approach is like earlier ones that failed."""
 
     def failed(
         self,
@@ -183,7 +183,10 @@ class Attempt:
         kind: str | None = None,
         tree: str = "",
     ) -> Advice:
-        """Say how it failed; `kind` overrules what the output looks like, `tree` names the files that it left."""
+        """Record the failure and return the next step.
+
+        `kind` overrules the diagnosis of the output. `tree` is an id of the files that the attempt left.
+        """
         if kind is not None and kind not in set(Kind):
             raise BadUsage(f"There is no kind {kind!r}.", hint="See the kinds with `unstuck policy`.")
         evidence = Evidence(
@@ -195,9 +198,9 @@ class Attempt:
             command=command,
             timed_out=timed_out,
         )
-        found = self._recovery.diagnose(evidence, Kind(kind) if kind is not None else None)
-        return self._recovery.ended(self, found, tree=tree, commit="")
+        diagnosis = self._recovery.diagnose(evidence, Kind(kind) if kind is not None else None)
+        return self._recovery.ended(self, diagnosis, tree=tree, commit="")
 
     def passed(self, commit: str = "", *, tree: str = "") -> Advice:
-        """Say that your checks pass; the commit is where later attempts can be rolled back to."""
+        """Record that the checks pass. Later attempts can be rolled back to the commit."""
         return self._recovery.ended(self, None, tree=tree, commit=commit)

@@ -14,7 +14,7 @@ from unstuck.model.event import Entry, Event, decode, encode
 
 
 class Ledger:
-    """Facts, and the state that they add up to. Without a path they live as long as this value."""
+    """Recorded events with the state that follows from them. Without a path they are kept in memory."""
 
     def __init__(self, path: Path | None) -> None:
         self.state = RunState()
@@ -24,15 +24,15 @@ class Ledger:
 
     @contextmanager
     def held(self) -> Iterator[RunState]:
-        """Take in what others wrote meanwhile, and keep them from writing until the end."""
+        """Lock the file, read new events of other processes, and yield the state."""
         if self._path is None:
             yield self.state
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(_private(self._path), "ab+") as file:
+            with os.fdopen(_open_private(self._path), "ab+") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                self._take_in(file)
+                self._read_new(file)
                 self._file = file
                 yield self.state
         except OSError as error:
@@ -43,7 +43,7 @@ class Ledger:
             self._file = None
 
     def add(self, event: Event, at: float) -> None:
-        """Write a fact down, then take it in; only while it is `held`."""
+        """Record an event. The caller must be inside of `held`."""
         entry = Entry(self.state.seq + 1, at, event)
         if self._file is not None:
             line = f'{{"seq": {entry.seq}, "at": {at!r}, "event": {encode(event)}}}\n'.encode()
@@ -53,7 +53,7 @@ class Ledger:
             self._read_to += len(line)
         self.state.apply(entry)
 
-    def _take_in(self, file: BinaryIO) -> None:
+    def _read_new(self, file: BinaryIO) -> None:
         file.seek(self._read_to)
         for line in file:
             if not line.endswith(b"\n"):  # its writer died in the middle of it
@@ -64,6 +64,6 @@ class Ledger:
             self._read_to += len(line)
 
 
-def _private(path: Path) -> int:
-    """Open a file that is nobody else's to read: outputs of commands are in it."""
+def _open_private(path: Path) -> int:
+    """Open a file that only the user can read, because it holds outputs of commands."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

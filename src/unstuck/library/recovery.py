@@ -1,4 +1,4 @@
-"""Edge: `unstuck.Recovery`, the recovery manager of a loop of one's own; its facts are kept in memory, or in a file that several processes share."""
+"""`unstuck.Recovery`, the recovery manager for a loop that the caller runs."""
 
 import math
 import os
@@ -18,7 +18,7 @@ from unstuck.diagnosis.rulebook import open_rulebook
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import TaskState
-from unstuck.library.advice import Advice, Attempt, Past, advice, past
+from unstuck.library.advice import Advice, Attempt, Past, advice_of, past_attempt
 from unstuck.library.ledger import Ledger
 from unstuck.model.action import Accept, Escalate, Fix
 from unstuck.model.errors import BadUsage
@@ -58,14 +58,14 @@ from unstuck.report.questions import stuck_report
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)
-"""What was interrupted goes on: another session, and no attempt more."""
+"""Stages after which the same attempt continues in a new session."""
 
 
 class Recovery:
-    """Remember attempts, say what to do after each, and learn which remedies work.
+    """A recovery manager for a loop that the caller runs.
 
-    It needs no git, no journal and no command line. With a `path` all is kept in that file, for the next process or
-    for several at once; without one it lives in memory. The same history gives the same decisions.
+    It records attempts, decides what comes after each, and learns which remedies work. The same history gives the same
+    decisions. With a `path`, everything is kept in that file, which several processes can share.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Recovery:
         self._redact = redactor(os.environ).text
         self._ledger = Ledger(Path(path) if path is not None else None)
         self._lessons_file: Path | None = None
-        if path is not None:  # what is learned in a folder is one with what `unstuck remedy` and the hook learn there
+        if path is not None:  # `unstuck remedy` and the hook use the same file in a folder
             self._lessons_file = lessons_path(self._cwd) if self._cwd else Path(path).with_suffix(".remedies.json")
         self._lessons = Lessons()
         self._plans: list[Plan] = []
@@ -95,25 +95,31 @@ class Recovery:
                 begun = RunStarted(run="recovery", plan="", format="", base="", branch=None, options=options, tasks=())
                 self._ledger.add(begun, clock())
 
-    # --- attempts ------------------------------------------------------------------------------------------------
-
     def attempt(
         self, task: str, approach: str = "", *, title: str = "", agent: str = "", checkpoint: str = ""
     ) -> Attempt:
-        """Begin a try at a task; `approach` is one line on how, `checkpoint` the last commit that passed.
+        """Begin an attempt at a task, or a new session of the same attempt after `continue` and `wait`.
 
-        After `continue` and `wait` it is the same attempt, in a new session.
+        `approach` is one line on how to do it. `checkpoint` is the last commit that passed.
         """
         with self._lock, self._ledger.held() as state:
             now = self._clock()
             if task not in state.tasks:
                 self._ledger.add(_with_task(state, Task(id=task, title=one_line(title, 200) or task)), now)
-            known = state.tasks[task]
-            same = bool(known.attempts) and known.status != "stuck" and known.stage in SAME_ATTEMPT
+            task_state = state.tasks[task]
+            same = bool(task_state.attempts) and task_state.status != "stuck" and task_state.stage in SAME_ATTEMPT
             if not same:
-                number, who = len(known.attempts) + 1, agent or known.agent or (self._agents or ("",))[0]
+                number, agent_name = (
+                    len(task_state.attempts) + 1,
+                    agent or task_state.agent or (self._agents or ("",))[0],
+                )
                 begun = AttemptStarted(
-                    task=task, attempt=number, agent=who, base=checkpoint or state.tip, slot=0, tree=_last_tree(known)
+                    task=task,
+                    attempt=number,
+                    agent=agent_name,
+                    base=checkpoint or state.tip,
+                    slot=0,
+                    tree=_last_tree(task_state),
                 )
                 self._ledger.add(begun, now)
             session = state.tasks[task].current.sessions + 1
@@ -125,13 +131,13 @@ class Recovery:
                 number=state.tasks[task].current.number,
                 session=session,
                 approach=line,
-                hints=hints(known, catalog_guidance()) if known.attempts else "",
-                circular=_circular(known, line),
+                hints=hints(task_state, catalog_guidance()) if task_state.attempts else "",
+                circular=_circular(task_state, line),
                 began=now,
             )
 
-    def ended(self, attempt: Attempt, found: Diagnosis | None, *, tree: str, commit: str) -> Advice:
-        """Record how an attempt ended, and decide; `Attempt.failed` and `Attempt.passed` call this."""
+    def ended(self, attempt: Attempt, diagnosis: Diagnosis | None, *, tree: str, commit: str) -> Advice:
+        """Record the end of an attempt and return the decision. `Attempt` calls this."""
         name = attempt.task
         with self._lock, self._ledger.held() as state:
             current, under_way = state.tasks[name].current, isinstance(state.tasks[name].last, SessionStarted)
@@ -140,9 +146,9 @@ class Recovery:
                     f"Attempt {attempt.number} at task {name} has ended already.", hint="Begin another one: attempt(…)."
                 )
             now = self._clock()
-            failure = self._failure(found, now) if found is not None else None
+            failure = self._failure(diagnosis, now) if diagnosis is not None else None
             tail = failure.detail if failure else ""
-            code = found.evidence.exit_code if found is not None else 0
+            code = diagnosis.evidence.exit_code if diagnosis is not None else 0
             ended = Ended(ending="exited", exit_code=code, seconds=max(now - attempt.began, 0.0), tail=tail)
             claim = "none" if failure else "done"
             outcome = Outcome(ended=ended, claim=claim, approach=attempt.approach)  # type: ignore[arg-type]  # one of two
@@ -154,23 +160,23 @@ class Recovery:
             ):
                 self._ledger.add(event, now)
             self._decide(state, name, now, commit)
-            return advice(state.tasks[name], found, catalog_guidance(), now)
+            return advice_of(state.tasks[name], diagnosis, catalog_guidance(), now)
 
     def _decide(self, state: RunState, name: str, now: float, commit: str) -> None:
-        known = replace(
+        task_state = replace(
             history(state, name, self._agents, now), green_base=bool(state.tasks[name].current.base)
-        )  # whoever names a checkpoint says that it passed
-        decision = decide(state.tasks[name].current.failure, known, self._policy)
+        )  # a checkpoint of the caller has passed
+        decision = decide(state.tasks[name].current.failure, task_state, self._policy)
         self._ledger.add(Decided(task=name, decision=decision), now)
         action = decision.action
         added = (_fix_task(state.tasks[name].task, action),) if isinstance(action, Fix) else ()
         landed = (commit or None) if isinstance(action, Accept) else None
         self._ledger.add(Acted(task=name, action=action, commit=landed, added=added), now)
 
-    def _failure(self, found: Diagnosis, now: float) -> Failure:
-        """Return the failure as it is kept: no secret in it, and no more than its end."""
-        judged = failed_call(found)
-        until = open_rulebook(self._cwd).resets_at(found, now) if found.resets else None
+    def _failure(self, diagnosis: Diagnosis, now: float) -> Failure:
+        """Return the failure to record: without secrets, with the end of the output only."""
+        judged = failed_call(diagnosis)
+        until = open_rulebook(self._cwd).resets_at(diagnosis, now) if diagnosis.resets else None
         return replace(
             judged,
             summary=self._redact(judged.summary),
@@ -179,57 +185,53 @@ class Recovery:
         )
 
     def diagnose(self, evidence: Evidence, kind: Kind | None = None) -> Diagnosis:
-        """Say how something failed that did fail, whatever its output looks like."""
-        found = open_rulebook(self._cwd).diagnose(evidence)
-        if found is None:
+        """Return the diagnosis of a failed call, even if its output shows no failure."""
+        diagnosis = open_rulebook(self._cwd).diagnose(evidence)
+        if diagnosis is None:
             lines = f"{evidence.stdout}\n{evidence.stderr}".strip().splitlines()
             last = one_line(lines[-1], TAIL_CHARS) if lines else ""
-            found = Diagnosis(kind=Kind.UNKNOWN, confidence=0.3, message=last, evidence=evidence)
-        return replace(found, kind=kind) if kind is not None else found
-
-    # --- looking back ----------------------------------------------------------------------------------------------
+            diagnosis = Diagnosis(kind=Kind.UNKNOWN, confidence=0.3, message=last, evidence=evidence)
+        return replace(diagnosis, kind=kind) if kind is not None else diagnosis
 
     def history(self, task: str) -> tuple[Past, ...]:
-        """Return the attempts at a task, oldest first."""
+        """Return the attempts at a task, the oldest first."""
         with self._lock, self._ledger.held() as state:
-            known = state.tasks.get(task)
-            return tuple(map(past, known.attempts)) if known is not None else ()
+            task_state = state.tasks.get(task)
+            return tuple(map(past_attempt, task_state.attempts)) if task_state is not None else ()
 
     def hints(self, task: str) -> str:
-        """Return what to tell the next attempt: what was tried, how it failed, what to do differently."""
+        """Return a text for the next attempt: earlier attempts, their errors, what to change."""
         with self._lock, self._ledger.held() as state:
-            known = state.tasks.get(task)
-            return hints(known, catalog_guidance()) if known is not None and known.attempts else ""
+            task_state = state.tasks.get(task)
+            return hints(task_state, catalog_guidance()) if task_state is not None and task_state.attempts else ""
 
     def circular(self, task: str, approach: str) -> str:
-        """Warn of an approach that is like those that failed before; empty if it is not."""
+        """Return a warning if an approach is like earlier ones that failed, else an empty string."""
         with self._lock, self._ledger.held() as state:
-            known = state.tasks.get(task)
-            return _circular(known, approach) if known is not None else ""
+            task_state = state.tasks.get(task)
+            return _circular(task_state, approach) if task_state is not None else ""
 
     def last(self, task: str) -> Advice | None:
-        """Return the last decision about a task; None before there is one."""
+        """Return the last decision on a task, or None."""
         with self._lock, self._ledger.held() as state:
-            known = state.tasks.get(task)
-            if known is None or not known.attempts or known.current.decision is None:
+            task_state = state.tasks.get(task)
+            if task_state is None or not task_state.attempts or task_state.current.decision is None:
                 return None
-            return advice(known, None, catalog_guidance(), self._clock())
+            return advice_of(task_state, None, catalog_guidance(), self._clock())
 
     def report(self, task: str) -> str:
-        """Write what a person should know about a task: attempts, error, files, and the one question."""
+        """Return a report on a task for the user: attempts, error, files, question."""
         with self._lock, self._ledger.held() as state:
             return stuck_report(self._task(state, task), supervised=False)
 
     @property
     def stuck(self) -> tuple[str, ...]:
-        """The tasks that wait for a person."""
+        """The tasks that wait for the user."""
         with self._lock, self._ledger.held() as state:
             return tuple(name for name, task in state.tasks.items() if task.status == "stuck")
 
-    # --- a person's part -------------------------------------------------------------------------------------------
-
     def ask(self, task: str, question: str) -> str:
-        """Leave a question for a person: the task is stuck until `reset`. Return the report to show."""
+        """Mark a task as stuck with a question to the user, and return the report to show."""
         with self._lock, self._ledger.held() as state:
             now, text = self._clock(), one_line(self._redact(question), 1000)
             if task not in state.tasks:
@@ -241,7 +243,7 @@ class Recovery:
             return stuck_report(state.tasks[task], supervised=False)
 
     def reset(self, task: str, hint: str = "") -> None:
-        """Give a task a fresh budget; the hint, a person's answer, stands in the next attempt's hints."""
+        """Reset the budget of a task. The hint of the user is part of the next attempt's hints."""
         with self._lock, self._ledger.held() as state:
             self._task(state, task)
             request = Request(id=state.seen_request + 1, verb="retry", task=task, text=one_line(hint, 1000))
@@ -264,8 +266,6 @@ class Recovery:
             self._ledger.add(Acted(task=original.id, action=fix, added=(_fix_task(original, fix),)), now)
             return fix.id, fix_block(original, fix)
 
-    # --- remedies --------------------------------------------------------------------------------------------------
-
     def remedy(
         self,
         failure: Diagnosis | None,
@@ -275,7 +275,7 @@ class Recovery:
         schema: Mapping[str, Any] | None = None,
         task_type: TaskType = "",
     ) -> Remedy:
-        """Return the ways out of a failed call, in the order that experience gives them; `tools` are the caller's."""
+        """Return the remedies for a failed call, ordered by experience. `tools` are those of the caller."""
         call = make_call(failure.evidence if failure else Evidence(), tools=tools, args=args, schema=schema)
         failure = judged(failure, call, self._cwd)
         if failure is None:
@@ -287,11 +287,11 @@ class Recovery:
         return Remedy(plan_json(made), made)
 
     def worked(self, step: Strategy | str, *, seconds: float = 0.0, cost: float = 0.0) -> None:
-        """Learn that a way out worked, and what it took and cost in dollars where that is known."""
+        """Record that a remedy worked, with its duration and its cost in dollars if known."""
         self._learn(step, worked=True, seconds=seconds, cost=cost)
 
     def failed(self, step: Strategy | str, *, seconds: float = 0.0, cost: float = 0.0) -> None:
-        """Learn that a way out did not work, and what it took and cost in dollars where that is known."""
+        """Record that a remedy did not work, with its duration and its cost in dollars if known."""
         self._learn(step, worked=False, seconds=seconds, cost=cost)
 
     def _learn(self, step: Strategy | str, *, worked: bool, seconds: float, cost: float) -> None:
@@ -299,15 +299,15 @@ class Recovery:
             raise BadUsage("Seconds and cost are numbers from 0 on.", hint="Leave out what is not known.")
         name = step if isinstance(step, str) else step.strategy
         with self._lock:
-            found = (one for one in reversed(self._plans) if name in {way.strategy for way in one.strategies})
-            plan = next(found, None)
+            plan = next((plan for plan in reversed(self._plans) if _strategy(plan, name) is not None), None)
             if plan is None:
                 raise BadUsage(f"No remedy named {name!r} was proposed.", hint="Ask for remedies first: remedy(…).")
 
             def learned(lessons: Lessons) -> Lessons:
-                way = next(one for one in plan.strategies if one.strategy == name)
+                strategy = _strategy(plan, name)
+                assert strategy is not None
                 return lessons.after(
-                    plan.chain, name, plan.context, worked=worked, tool=plan.tool, steps=len(way.steps),
+                    plan.chain, name, plan.context, worked=worked, tool=plan.tool, steps=len(strategy.steps),
                     seconds=seconds, cost=cost,
                 )  # fmt: skip
 
@@ -325,11 +325,15 @@ class Recovery:
         return state.tasks[name]
 
 
+def _strategy(plan: Plan, name: str) -> Strategy | None:
+    return next((strategy for strategy in plan.strategies if strategy.strategy == name), None)
+
+
 def _with_task(state: RunState, task: Task) -> PlanChanged:
-    """Take in a task; files are named after it, so its name must be one."""
+    """Return the event that adds a task. Files are named after it, so its id must be a plain name."""
     if not TASK_ID.fullmatch(task.id):
         raise BadUsage(f"{task.id[:80]!r} is no name of a task.", hint="Use letters, digits and - _ . as in 1.3.")
-    return PlanChanged(tasks=(*(one.task for one in state.tasks.values()), task), reopened=())
+    return PlanChanged(tasks=(*(other.task for other in state.tasks.values()), task), reopened=())
 
 
 def _fix_task(original: Task, fix: Fix) -> Task:
@@ -341,9 +345,9 @@ def _last_tree(task: TaskState) -> str | None:
 
 
 def _circular(task: TaskState, approach: str) -> str:
-    """Compare an approach with those that failed."""
-    failed = [footprint(one) for one in task.tries if one.failure is not None and one.failure.charged]
-    signal = (
-        repeated_approach(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed) if approach else None
-    )
+    """Return a warning if an approach is like those that failed, else an empty string."""
+    failed = [footprint(attempt) for attempt in task.tries if attempt.failure is not None and attempt.failure.charged]
+    if not approach:
+        return ""
+    signal = repeated_approach(Footprint(attempt=len(task.attempts) + 1, approach=approach), failed)
     return signal.sentence if signal is not None else ""
