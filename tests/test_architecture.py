@@ -18,7 +18,7 @@ MODULES = {
     if "catalog" not in path.parts
 }
 
-MODULE_LIMIT = 221  # 200 at the end of issue 36
+MODULE_LIMIT = 224  # 200 at the end of issue 36
 LINES_PER_MODULE = 400
 LINES_PER_FUNCTION = 60
 MODULES_PER_PACKAGE = 15
