@@ -33,7 +33,7 @@ from unstuck.app.services import (
 from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found
 from unstuck.compat.auto_claude import inherited
 from unstuck.compat.autobuild import Adopted, adopt
-from unstuck.compat.notices import not_runnable
+from unstuck.compat.notices import plan_problems_text
 from unstuck.compat.smart_ralph import asked_by
 from unstuck.engine.recorder import redacted
 from unstuck.engine.requests import refusal_of
@@ -284,7 +284,7 @@ class Run:
         )
         if found := plan_problems(plan):
             raise InvalidPlan(
-                not_runnable(plan, found),
+                plan_problems_text(plan, found),
                 hint=f"See it as unstuck does: `unstuck plan {self._plan_file.path}`. Nothing was started.",
             )
         for name in (self._plan_file.path.name, *self._plan_file.companions):
