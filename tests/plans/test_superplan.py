@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from unstuck.model.plan import Plan, execution_batches, plan_problems
-from unstuck.plans.phases import normalise, read_phases, read_status
+from unstuck.plans.phases import normalise, read_status
 from unstuck.plans.plan_file import OpenPlan, open_plan
 from unstuck.plans.review import with_review_concerns
+from unstuck.plans.superplan import read_phases
 
 HEAD = "| Phase | Name | Depends On | Parallel With | Estimate | Status |\n|---|---|---|---|---|---|\n"
 ROWS = (

@@ -1,7 +1,4 @@
-"""Read the phases of a superplan: their words in all languages, by the table `catalog/phases.toml`, and their sections.
-
-A text is seen as headings, tables and lines with their places; a section has metadata, a checklist, files and commands.
-"""
+"""Read the tables and the sections of phases in a superplan, in the languages of `catalog/phases.toml`."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,22 +18,19 @@ from unstuck.toolchain.shell import Runnable, can_fail, first_word
 PhaseStatus = Literal["pending", "running", "complete", "failed", "blocked", "skipped"]
 
 COLON = "[:\N{FULLWIDTH COLON}]"
-LONGEST_RANGE = 60
-_REMARK = re.compile(r"\([^()]*\)?|\[[^\][]*\]?")
-_RANGE = re.compile(r"(.+?)(?:\s*[-–—]\s*|\s+(?:to|through)\s+)(.+)", re.IGNORECASE)  # noqa: RUF001  # people do write these dashes
+REMARK = re.compile(r"\([^()]*\)?|\[[^\][]*\]?")
 _LINK = re.compile(r"\[([^\][]*)\]\([^()]*\)")
 _TITLED = re.compile(r"([\w.-]{1,40}?)(?:\s*:\s+|\s+[-–—]\s+)(.*[^\W\d_]{2}.*)")  # noqa: RUF001  # as above
-_TOKEN = re.compile(r"[\s/:]+|<br\s*/?>", re.IGNORECASE)
 _BLANK = str.maketrans("*`_-", "    ")
 
 
 class Words(NamedTuple):
-    """The table, as it is asked."""
+    """The words for phases in all languages."""
 
     columns: Mapping[str, str]
-    """What each of our names is called elsewhere."""
+    """The words of other languages for each English name of a column, separated by `|`."""
     canonical: Mapping[str, str]
-    """The other way round."""
+    """The English name of a column for each word of another language."""
     phase: str
     """The word Phase in all languages, as a pattern."""
     lead: str
@@ -53,7 +47,7 @@ class Words(NamedTuple):
     ours: Mapping[str, PhaseStatus]
     """Our statuses as superplans know them."""
     tools: Mapping[str, CheckKind]
-    """What the commands in a table of tools are for."""
+    """The purpose of a command for each word in a table of tools."""
     languages: Sequence[Mapping[str, Sequence[str]]]
 
 
@@ -66,8 +60,8 @@ def words() -> Words:
     phase = "|".join(["phases?", *(f"{word}[sn]?" if word.isascii() else word for word in elsewhere)])
     spaced = "|".join(word for word in phase.split("|") if word < "\u3000")
     joined = "|".join(word for word in elsewhere if word >= "\u3000")
-    languages = [{status: said.split("|") for status, said in row.items()} for row in table["language"]]
-    known = [{status: said.split("|") for status, said in table["statuses"].items()}, *languages]
+    languages = [_split(row) for row in table["language"]]
+    rows = [_split(table["statuses"]), *languages]
     return Words(
         columns=columns,
         canonical=_by_word(columns),
@@ -78,7 +72,7 @@ def words() -> Words:
         nothing=frozenset({"", *table["nothing"].split("|")}),
         all=frozenset(table["all"].split("|")),
         symbols={symbol: status for status, symbols in table["symbols"].items() for symbol in symbols},
-        statuses={word.casefold(): status for row in known for status, said in row.items() for word in said},
+        statuses={word.casefold(): status for row in rows for status, names in row.items() for word in names},
         written=table["written"],
         ours=_by_word(table["ours"]),
         tools=_by_word(table["tools"]),
@@ -87,101 +81,64 @@ def words() -> Words:
 
 
 def _by_word(rows: Mapping[str, str]) -> dict[str, Any]:
-    return {word: name for name, said in rows.items() for word in said.split("|")}
+    return {word: name for name, line in rows.items() for word in line.split("|")}
+
+
+def _split(row: Mapping[str, str]) -> dict[Any, list[str]]:
+    return {status: line.split("|") for status, line in row.items()}
 
 
 def canonical(name: str) -> str:
-    """Return our own name for a column or a fact; the name itself where we know no other."""
+    """Return the English name of a column or a fact. An unknown name is returned in lower case."""
     folded = " ".join(name.casefold().split())
     return words().canonical.get(folded, folded)
 
 
 def in_the_language_of(text: str, status: str) -> str:
-    """Return the word for a status in the language that a text has its own status in; empty for English."""
-    said = " ".join(text.casefold().split())
+    """Return the word for a status in the language of a text, or an empty string for English."""
+    folded = " ".join(text.casefold().split())
     for row in words().languages:
-        known = "|".join(re.escape(word.casefold()) for listed in row.values() for word in listed)
-        if re.search(rf"(?<!\w)(?:{known})(?!\w)", said):
+        pattern = "|".join(re.escape(word.casefold()) for names in row.values() for word in names)
+        if re.search(rf"(?<!\w)(?:{pattern})(?!\w)", folded):
             return row["blocked" if status == "failed" else status][0]
     return ""
 
 
-class Named(NamedTuple):
-    """The phases that a cell or a line names."""
-
-    ids: tuple[str, ...]
-    optional: bool = False
-    """It says `or nothing if skipped`: naming them and naming none comes to the same."""
-
-
 def normalise(raw: str) -> str:
-    """Return a phase's id: without the word Phase, in lower case, letters and digits only."""
+    """Return the id of a phase: without the word Phase, in lower case, only letters and digits."""
     return re.sub(r"[^a-z0-9]", "", words().named.sub(" ", raw).lower())
 
 
 def without_links(text: str) -> str:
-    """Return a text with the words of its links in their place."""
+    """Return a text with the words of its links instead of the links."""
     return _LINK.sub(r"\1", text) if "](" in text else text
 
 
 def read_cell(text: str) -> tuple[str, str]:
-    """Read the cell that names a row's phase: its id as it stands there, and the title that may follow: `2A: Backend`."""
-    shown = "".join(char for char in " ".join(without_links(text).split()) if char.isprintable())
-    shown = _REMARK.sub("", shown.replace("*", "").replace("`", "")).strip()
-    shown = words().named.sub("", shown, count=1).strip(" :") if words().named.match(shown) else shown
-    titled = _TITLED.fullmatch(shown)
-    return (titled[1], titled[2].strip()) if titled and any(map(str.isdigit, titled[1])) else (shown, "")
+    """Return the id and the title in the first cell of a row, such as `2A: Backend`. The title may be empty."""
+    label = "".join(char for char in " ".join(without_links(text).split()) if char.isprintable())
+    label = REMARK.sub("", label.replace("*", "").replace("`", "")).strip()
+    label = words().named.sub("", label, count=1).strip(" :") if words().named.match(label) else label
+    titled = _TITLED.fullmatch(label)
+    return (titled[1], titled[2].strip()) if titled and any(map(str.isdigit, titled[1])) else (label, "")
 
 
 def read_status(text: str) -> tuple[PhaseStatus, bool]:
-    """Return the status that a text names, and whether it names exactly one that we know."""
+    """Return the status that a text names, and whether it names exactly one known status."""
     symbols = dict.fromkeys(words().symbols[char] for char in text if char in words().symbols)
     if symbols:
         return next(iter(symbols)), len(symbols) == 1
     text = "done" if text.strip() in ("[x]", "[X]") else text
-    said = " ".join(_REMARK.sub(" ", text).translate(_BLANK).casefold().split())
-    known = words().statuses
-    found = known.get(said) or next((value for word, value in known.items() if said.startswith(word)), None)
-    return found or "pending", found is not None or not said.strip("–— ")  # noqa: RUF001  # as above
+    folded = " ".join(REMARK.sub(" ", text).translate(_BLANK).casefold().split())
+    statuses = words().statuses
+    status = statuses.get(folded) or next((value for word, value in statuses.items() if folded.startswith(word)), None)
+    return status or "pending", status is not None or not folded.strip("–— ")  # noqa: RUF001  # as above
 
 
-def read_phases(text: str, order: Sequence[str], own: str = "") -> Named:
-    """Read a list such as `2A, Phase 2B and 3`; `order` is all phases, for ranges and for `all previous`."""
-    optional = any("nothing" in remark.casefold() for remark in _REMARK.findall(text))
-    found: dict[str, None] = {}
-    for part in words().separator.split(_REMARK.sub(" ", without_links(text))):
-        found.update(dict.fromkeys(_phases(part, order, own)))
-    return Named(tuple(found), optional)
-
-
-def _phases(part: str, order: Sequence[str], own: str) -> Iterator[str]:
-    name = normalise(part.replace("*", " "))
-    if name in words().nothing:
-        return
-    if name in words().all:
-        yield from order[: order.index(own)] if own in order else order
-        return
-    span = _RANGE.fullmatch(part.strip()) if name not in order and len(part) <= LONGEST_RANGE else None
-    ends = [normalise(end) for end in span.groups()] if span else []
-    if ends and all(end in order for end in ends):
-        yield from order[order.index(ends[0]) : order.index(ends[1]) + 1]
-    elif name in order:
-        yield name
-    else:
-        yield from _apart(part, order) or (name,)
-
-
-def _apart(part: str, order: Sequence[str]) -> tuple[str, ...]:
-    """Return the phases in a part that is more than an id: `2A/2B`, `1: Setup`. A word that may be a typing error counts."""
-    said = [normalise(word) for word in _TOKEN.split(part)]
-    named = tuple(word for word in said if word in order or any(map(str.isdigit, word)))
-    return named if any(word in order for word in named) else ()
-
-
-# --- a text, taken apart
+# --- the headings, tables and lines of a text
 
 _UNFIT = re.compile("[\udc80-\udcff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Bytes that are not UTF-8, as we carry them, and what would steer a terminal: shown as U+FFFD, one for one."""
+"""Undecodable bytes and control characters, which could change a terminal. Each is shown as U+FFFD."""
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+([^\r\n]*)")
 _RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BLANKS = " \t\r"
@@ -189,7 +146,7 @@ _CELL = re.compile(r"(?:\\.|[^|])*")
 
 
 class Line(NamedTuple):
-    """One line without its end; `seen` is its text where nothing is literal."""
+    """One line without its end. `seen` has blanks instead of literal text."""
 
     number: int
     start: int
@@ -203,7 +160,7 @@ class Heading(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The text of a cell or a fact without the blanks around it, and where it stands."""
+    """The text of a cell or a fact without the blanks around it, with its offset and line."""
 
     text: str
     start: int
@@ -215,7 +172,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row's cells by the names of their columns; None where it is too short."""
+    """The cells of a row by the names of their columns. A cell is None if the row is too short."""
 
     line: int
     cells: Mapping[str, Cell | None]
@@ -226,14 +183,14 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: its columns, in lower case and in English where we know the word, and its rows."""
+    """A table with its rows. Column names are in lower case, and in English if the word is known."""
 
     columns: Collection[str]
     rows: Sequence[Row]
 
 
 class Document:
-    """One text, taken apart. Places in it are places in the text as given: a change at a place changes nothing else."""
+    """The headings, tables and lines of one text. All offsets are those of the original text."""
 
     def __init__(self, text: str) -> None:
         self.text = _UNFIT.sub("\ufffd", text)
@@ -248,8 +205,8 @@ class Document:
 
     def headings(self) -> Iterator[Heading]:
         for line in self.lines:
-            if "#" in line.seen[:4] and (found := _HEADING.match(line.seen)):
-                yield Heading(line, len(found[1]), found[2].rstrip(" \t#"))
+            if "#" in line.seen[:4] and (match := _HEADING.match(line.seen)):
+                yield Heading(line, len(match[1]), match[2].rstrip(" \t#"))
 
     def tables(self) -> Iterator[Table]:
         """Yield every table: a row of names, a ruler, and the rows up to the first line without a `|`."""
@@ -276,7 +233,7 @@ def plain(text: str) -> str:
 
 
 def _cells(line: Line) -> tuple[Cell, ...]:
-    """Cut a row at its bars; one that is escaped is text."""
+    """Return the cells of a row. An escaped bar is text."""
     body = line.seen.strip(_BLANKS)
     first = line.start + line.seen.find(body)
     at, stop = (
@@ -284,11 +241,11 @@ def _cells(line: Line) -> tuple[Cell, ...]:
         len(body) - (len(body) > 1 and body.endswith("|") and not body.endswith("\\|")),
     )
     cells = list[Cell]()
-    while at <= stop and (found := _CELL.match(body, at, stop)):
-        content = found[0].strip(_BLANKS)
-        start = first + at + (found[0].find(content) if content else min(1, len(found[0])))
+    while at <= stop and (match := _CELL.match(body, at, stop)):
+        content = match[0].strip(_BLANKS)
+        start = first + at + (match[0].find(content) if content else min(1, len(match[0])))
         cells.append(Cell(content, start, line.number))
-        at = found.end() + 1
+        at = match.end() + 1
     return tuple(cells)
 
 
@@ -299,20 +256,19 @@ Area = Literal["work", "done", "checkpoint"]
 _NAMED = r"[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"
 _DASH = "[-\N{EN DASH}\N{EM DASH}]"
 _FACTS = frozenset({"depends on", "dependencies", "parallel with", "can run with", "estimate", "status"})
-"""The same facts as many write them; only above the section's first heading, where they cannot be about anything else."""
+"""Facts that count without a quotation mark, but only above the first heading of a section."""
 _LINES = re.compile(r"(?::\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)\Z")
 _CODE = re.compile(r"`[^`]*`")
 _ASIDE = re.compile(r"[ \t]+\([^()]*\)\s*\Z")
 
 
 @cache
-def _shape(name: str) -> re.Pattern[str]:
-    """Return what a line of a section looks like that says something."""
+def _line_pattern(name: str) -> re.Pattern[str]:
     return re.compile(shipped_toml("phases")["line"][name])
 
 
 class Box(NamedTuple):
-    """A line of a checklist; `place` is where its mark is, or would be."""
+    """A line of a checklist. `place` is the offset of its mark, also if the mark is empty."""
 
     place: int
     mark: str
@@ -333,7 +289,7 @@ class Section:
     facts: dict[str, Cell] = field(default_factory=dict)
     boxes: list[Box] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Those that it says it will change."""
+    """The files that the section says it will change."""
     commands: list[str] = field(default_factory=list)
     commit: str | None = None
 
@@ -345,16 +301,15 @@ def find_sections(document: Document, listed: Collection[str], runnable: Runnabl
     """Yield the sections of phases. A heading without the word Phase counts only if the overview lists its id."""
     headings = list(document.headings())
     for place, heading in enumerate(headings):
-        found = phase_heading(heading, listed)
-        if found is None:
+        match = phase_heading(heading, listed)
+        if match is None:
             continue
         rest = headings[place + 1 :]
-        stop = next(
-            (at for at, one in enumerate(rest) if one.level <= heading.level or phase_heading(one, listed)), None
-        )
+        ends = (at for at, later in enumerate(rest) if later.level <= heading.level or phase_heading(later, listed))
+        stop = next(ends, None)
         end = rest[stop].line.start if stop is not None else len(document.text)
         section = Section(
-            id=normalise(found["id"]), raw=found["id"], name=found["name"].strip(), line=heading.line.number,
+            id=normalise(match["id"]), raw=match["id"], name=match["name"].strip(), line=heading.line.number,
             start=heading.line.start, end=end,
         )  # fmt: skip
         _fill(section, document, rest[:stop], runnable)
@@ -368,15 +323,15 @@ def _phase() -> re.Pattern[str]:
 
 
 def phase_heading(heading: Heading, listed: Collection[str]) -> re.Match[str] | None:
-    """Return the id and the name in a phase's heading; None for another heading."""
-    found = _phase().fullmatch(heading.text)
-    if found is None or heading.level < 2 or heading.level > 4:  # noqa: PLR2004  # a title is level 1
+    """Return the match of a phase's heading with its id and name, or None for another heading."""
+    match = _phase().fullmatch(heading.text)
+    if match is None or heading.level < 2 or heading.level > 4:  # noqa: PLR2004  # a title is level 1
         return None
-    name = normalise(found["id"])
+    name = normalise(match["id"])
     if name in listed:
-        return found
-    looks_so = any(char.isdigit() for char in name) or len(name) == 1
-    return found if found["word"] and looks_so else None
+        return match
+    is_likely_id = any(char.isdigit() for char in name) or len(name) == 1
+    return match if match["word"] and is_likely_id else None
 
 
 def _fill(section: Section, document: Document, headings: Sequence[Heading], runnable: Runnable) -> None:
@@ -390,17 +345,17 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
             break
         if ahead is not None and line.number == ahead.line.number:
             area = _area(ahead.text)
-            section.files += _paths(ahead.text, _shape("file_head"))
+            section.files += _paths(ahead.text, _line_pattern("file_head"))
             ahead = next(marks)
             continue
-        fact = _shape("fact").fullmatch(line.seen) or (
-            _shape("unquoted").fullmatch(line.seen) if line.start < above else None
+        fact = _line_pattern("fact").fullmatch(line.seen) or (
+            _line_pattern("unquoted").fullmatch(line.seen) if line.start < above else None
         )
         if fact and (line.seen.lstrip().startswith(">") or canonical(fact[1]) in _FACTS):
             value = Cell(fact[2].rstrip(), line.start + fact.start(2), line.number)
             section.facts.setdefault(canonical(fact[1]), value)
             continue
-        if box := _shape("box").fullmatch(line.seen):
+        if box := _line_pattern("box").fullmatch(line.seen):
             of = "checkpoint" if "CHECKPOINT" in box[2] else area
             section.boxes.append(Box(line.start + box.start(1), box[1], box[2].strip(), of))
         if area != "checkpoint":
@@ -409,36 +364,36 @@ def _fill(section: Section, document: Document, headings: Sequence[Heading], run
 
 
 def _read_line(section: Section, line: Line, wanted: dict[str, None], runnable: Runnable, *, done: bool) -> None:
-    if verify := _shape("verify").fullmatch(line.seen):
+    if verify := _line_pattern("verify").fullmatch(line.seen):
         wanted.update(dict.fromkeys(span for span in code_spans(verify[1]) if span))
-    elif done and "`" in line.seen and _shape("passes").search(_CODE.sub("", line.seen)):
+    elif done and "`" in line.seen and _line_pattern("passes").search(_CODE.sub("", line.seen)):
         commands = (span for span in code_spans(line.seen) if _is_command(span, runnable))
         wanted.update(dict.fromkeys(span for span in commands if only_checks(span)))
-    elif commit := _shape("commit").fullmatch(line.seen):
+    elif commit := _line_pattern("commit").fullmatch(line.seen):
         spans = code_spans(commit[1])
         section.commit = section.commit or (spans[0] if spans else _ASIDE.sub("", commit[1]).strip())
     else:
-        section.files += _paths(line.seen, _shape("file_line"))
+        section.files += _paths(line.seen, _line_pattern("file_line"))
 
 
 def _area(heading: str) -> Area:
-    said = heading.casefold()
-    if "definition of done" in said or "quality gate" in said:
+    folded = heading.casefold()
+    if "definition of done" in folded or "quality gate" in folded:
         return "done"
-    return "checkpoint" if "checkpoint" in said else "work"
+    return "checkpoint" if "checkpoint" in folded else "work"
 
 
 def _paths(text: str, shape: re.Pattern[str]) -> Iterator[str]:
-    """Yield the paths that a line names, without the lines in them."""
-    found = shape.fullmatch(text)
-    for name in (code_spans(found[1]) or [_ASIDE.sub("", found[1]).strip()]) if found else ():
+    """Yield the paths that a line names, without line numbers."""
+    match = shape.fullmatch(text)
+    for name in (code_spans(match[1]) or [_ASIDE.sub("", match[1]).strip()]) if match else ():
         path = _LINES.sub("", name).strip().removeprefix("./")
         if path and not any(char.isspace() for char in path):
             yield path
 
 
 def _is_command(span: str, runnable: Runnable) -> bool:
-    """Whether a back-ticked part of the Definition of Done is a command and not a name: a lone word must be a program."""
+    """Return whether a back-ticked part of the Definition of Done is a command and not a name."""
     word = first_word(span)
     if not word or word.startswith("/") or not runnable(word):
         return False

@@ -1,6 +1,6 @@
-"""Read a superplan, whole or in parts: the overview table says which phases there are, their sections say what they are.
+"""Read and mark superplans: plans with an overview table of phases and a section for each phase.
 
-The same facts stand in both. Where they disagree the table counts, and a person is told.
+A fact may be in the table and in the section. If they disagree the table counts, and the plan has a concern.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from unstuck.model.plan import Plan, Problem, Task, conventional_subject
 from unstuck.model.verdict import Check, CheckKind
 from unstuck.plans.blocks import Edit, apply_edits
 from unstuck.plans.phases import (
+    REMARK,
     Cell,
     Document,
-    Named,
     PhaseStatus,
     Row,
     Section,
@@ -27,11 +27,11 @@ from unstuck.plans.phases import (
     normalise,
     plain,
     read_cell,
-    read_phases,
     read_status,
+    without_links,
     words,
 )
-from unstuck.plans.review import paths_between
+from unstuck.plans.review import agree_on_parallel
 from unstuck.toolchain.command_roles import effect, role_of
 from unstuck.toolchain.shell import Runnable, programs
 
@@ -41,16 +41,29 @@ DEPENDS, PARALLEL = ("depends on", "dependencies", "depends"), ("parallel with",
 ESTIMATE, STATUS = ("estimate", "points", "estimate (points)"), ("status",)
 
 
+LONGEST_RANGE = 60
+_RANGE = re.compile(r"(.+?)(?:\s*[-–—]\s*|\s+(?:to|through)\s+)(.+)", re.IGNORECASE)  # noqa: RUF001  # people do write these dashes
+_TOKEN = re.compile(r"[\s/:]+|<br\s*/?>", re.IGNORECASE)
+
+
 class Part(NamedTuple):
-    """One file of a plan; `name` is empty for the first."""
+    """One file of a plan. The name of the first is empty."""
 
     name: str
     text: str
 
 
+class PhaseList(NamedTuple):
+    """The phases that a cell or a line names."""
+
+    ids: tuple[str, ...]
+    optional: bool = False
+    """True if the text says `or nothing if skipped`, so that naming no phase means the same."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Phase:
-    """One phase, as far as its row and its section tell."""
+    """One phase with its row in the overview and its section."""
 
     id: str
     raw: str
@@ -62,7 +75,7 @@ class Phase:
     body: str = ""
 
     def cell(self, names: Sequence[str]) -> str | None:
-        """Return what the row says; None if the table has no such column."""
+        """Return the text in the row, or None if the table has no such column."""
         cell = self.row.cell(*names) if self.row else None
         return cell.text if cell else None
 
@@ -71,13 +84,13 @@ class Phase:
         return value.text if value else None
 
     def said(self, names: Sequence[str]) -> str:
-        """Return what counts: the row's word, else the section's."""
+        """Return the text in the row, or that in the section if the table has no such column."""
         cell = self.cell(names)
         return cell if cell is not None else self.fact(names) or ""
 
 
 @dataclass(slots=True)
-class _Found:
+class _Draft:
     phases: dict[str, Phase] = field(default_factory=dict)
     gates: dict[CheckKind, Check] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -93,7 +106,7 @@ class _Found:
 
 
 def is_overview(table: Table) -> bool:
-    """Tell the phase overview from other tables."""
+    """Return whether a table is the overview of the phases."""
     return "phase" in table.columns and any(name in table.columns for name in (*DEPENDS, *PARALLEL, *STATUS))
 
 
@@ -103,11 +116,14 @@ _ROW = re.compile(
 
 
 def looks_like(text: str, *, named_tasks: bool = False) -> bool:
-    """Tell a superplan by its overview, or by the sections of its phases; in a file that is named tasks.md only by the former in English."""
+    """Return whether a text is a superplan, by its overview or by the sections of its phases.
+
+    `named_tasks`: the file is named tasks.md, so that only an overview in English counts.
+    """
     if "|" in text and _ROW.search(text):
         return True
     if named_tasks or ("|" not in text and "\n>" not in f"\n{text}"):
-        return False  # without a table or a quotation there is none, and the words of all languages are not needed
+        return False  # without a table or a quotation it is none, and the other languages need not be read
     column, head, fact = _shapes()
     sections = head.search(text) is not None and fact.search(text) is not None
     tables = filter(is_overview, Document(text).tables() if not sections and column.search(text) else ())
@@ -116,7 +132,7 @@ def looks_like(text: str, *, named_tasks: bool = False) -> bool:
 
 @cache
 def _shapes() -> tuple[re.Pattern[str], ...]:
-    """Return what a column of phases, the heading of a phase and a fact about one look like."""
+    """Return the patterns of a column, a heading and a fact of phases."""
     shapes = (
         rf"\|[ \t]*\**(?:{words().phase})\**[ \t]*(?:\||$)",
         rf"^#{{2,4}}[ \t]+{words().lead}\w",
@@ -126,97 +142,99 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
 
 
 def read(parts: Sequence[Part], path: str, *, runnable: Runnable, problems: Sequence[Problem] = ()) -> Plan:
-    """Read a whole plan; everything wrong with it is in its problems and concerns."""
-    found = _Found(problems=list(problems))
+    """Read a whole plan. Everything wrong with it is in its problems and concerns."""
+    draft = _Draft(problems=list(problems))
     documents = [(part, Document(part.text)) for part in parts]
     for part, document in documents:
-        _read_tables(found, part, document)
+        _read_tables(draft, part, document)
     for part, document in documents:
-        _read_sections(found, part, document, runnable)
-        found.problems += [_in_part(one, part.name) for one in document.problems]
-        found.concerns += [_in_part(one, part.name) for one in document.concerns]
-    order = tuple(found.phases)
-    tasks = tuple(_task(phase, order) for phase in found.phases.values())
-    if not found.overview and tasks:
+        _read_sections(draft, part, document, runnable)
+        draft.problems += [_in_part(problem, part.name) for problem in document.problems]
+        draft.concerns += [_in_part(concern, part.name) for concern in document.concerns]
+    order = tuple(draft.phases)
+    tasks = tuple(_task(phase, order) for phase in draft.phases.values())
+    if not draft.overview and tasks:
         hint = "Add a table | Phase | Name | Depends On | Parallel With | Estimate | Status |."
-        found.odd("", 1, "The plan has no phase overview table; its sections alone count.", hint)
-    for phase in found.phases.values():
+        draft.odd("", 1, "The plan has no phase overview table; its sections alone count.", hint)
+    for phase in draft.phases.values():
         for line, message, hint in _disagreements(phase, order):
-            found.odd(phase.part, line or phase.line, message, hint or "Make them say the same.")
+            draft.odd(phase.part, line or phase.line, message, hint or "Make them say the same.")
     tasks, odd = agree_on_parallel(tasks)
     return Plan(
         path=path,
         format=FORMAT,
-        title=found.title,
+        title=draft.title,
         tasks=tasks,
-        gates=tuple(found.gates.values()),
-        problems=tuple(found.problems),
-        concerns=tuple(sorted([*found.concerns, *odd], key=lambda one: one.line or 0)),
+        gates=tuple(draft.gates.values()),
+        problems=tuple(draft.problems),
+        concerns=tuple(sorted([*draft.concerns, *odd], key=lambda concern: concern.line or 0)),
     )
 
 
-def _read_tables(found: _Found, part: Part, document: Document) -> None:
-    found.title = found.title or next((plain(one.text) for one in document.headings() if one.level == 1), "")
+def _read_tables(draft: _Draft, part: Part, document: Document) -> None:
+    draft.title = draft.title or next(
+        (plain(heading.text) for heading in document.headings() if heading.level == 1), ""
+    )
     for table in document.tables():
         if is_overview(table):
-            found.overview = True
+            draft.overview = True
             for row in table.rows:
-                _read_row(found, part, row)
+                _read_row(draft, part, row)
         elif "command" in table.columns and ("tool type" in table.columns or "tool" in table.columns):
-            _read_tools(found, table)
+            _read_tools(draft, table)
 
 
-def _read_row(found: _Found, part: Part, row: Row) -> None:
+def _read_row(draft: _Draft, part: Part, row: Row) -> None:
     raw = row.cell("phase")
     if raw is None or not plain(raw.text) or raw.text.casefold().strip("* ").startswith("total"):
         return
-    shown, titled = read_cell(raw.text)
-    name = normalise(shown)
+    label, titled = read_cell(raw.text)
+    name = normalise(label)
     title = row.cell("name", "title", "description")
     if not name:
         hint = "Use letters and digits, such as 2A."
-        found.wrong(part.name, row.line, f"The phase id {raw.text!r} cannot be used.", hint)
+        draft.wrong(part.name, row.line, f"The phase id {raw.text!r} cannot be used.", hint)
         return
-    told = (plain(title.text) if title else "") or titled
-    phase = Phase(id=name, raw=shown, name=told, line=row.line, part=part.name, row=row)
-    first = found.phases.setdefault(name, phase)
+    phase_name = (plain(title.text) if title else "") or titled
+    phase = Phase(id=name, raw=label, name=phase_name, line=row.line, part=part.name, row=row)
+    first = draft.phases.setdefault(name, phase)
     if first is not phase:
-        again = f"Phase {shown} is listed twice; line {first.line} has it first."
-        found.wrong(part.name, row.line, _same_id(first.raw, shown, name) or again, OWN_ID)
+        again = f"Phase {label} is listed twice; line {first.line} has it first."
+        draft.wrong(part.name, row.line, _same_id(first.raw, label, name) or again, OWN_ID)
 
 
 OWN_ID = "Give each phase an id of its own."
 
 
-def _same_id(one: str, other: str, name: str) -> str:
-    """Say that two phases which are written differently have one id; empty if they are written alike."""
-    told = f"The phases {one} and {other} have the same id {name}: only letters and digits count."
-    return told if one.casefold() != other.casefold() else ""
+def _same_id(label: str, other: str, name: str) -> str:
+    """Return a message for two phases with different labels and one id. It is empty for equal labels."""
+    message = f"The phases {label} and {other} have the same id {name}: only letters and digits count."
+    return message if label.casefold() != other.casefold() else ""
 
 
-def _read_tools(found: _Found, table: Table) -> None:
+def _read_tools(draft: _Draft, table: Table) -> None:
     for row in table.rows:
         tool, command = row.cell("tool type", "tool"), row.cell("command")
         kind = words().tools.get(plain(tool.text).casefold()) if tool else None
         line = command.text.strip("` ").replace("\\|", "|") if command else ""
         if kind is not None and not effect(line) and line.casefold() not in {"", "-", "–", "—", "n/a", "none", "tbd"}:  # noqa: RUF001  # people do write these dashes
-            found.gates.setdefault(kind, Check(command=line, kind=kind))
+            draft.gates.setdefault(kind, Check(command=line, kind=kind))
 
 
-def _read_sections(found: _Found, part: Part, document: Document, runnable: Runnable) -> None:
-    rows = set(found.phases)
+def _read_sections(draft: _Draft, part: Part, document: Document, runnable: Runnable) -> None:
+    rows = set(draft.phases)
     for section in find_sections(document, rows, runnable):
-        phase = found.phases.get(section.id)
+        phase = draft.phases.get(section.id)
         if phase is None:
             phase = Phase(id=section.id, raw=section.raw, name=section.name, line=section.line, part=part.name)
-            found.phases[section.id] = phase
-            if found.overview:
+            draft.phases[section.id] = phase
+            if draft.overview:
                 message = f"Phase {section.raw} has a section and no row in the overview."
-                found.odd(part.name, section.line, message, "Add a row for it, or remove the section.")
+                draft.odd(part.name, section.line, message, "Add a row for it, or remove the section.")
         elif phase.section is not None:
             again = f"Phase {section.raw} has two sections; line {phase.section.line} has the first."
             message = _same_id(phase.section.raw, section.raw, section.id) or again
-            found.wrong(part.name, section.line, message, OWN_ID)
+            draft.wrong(part.name, section.line, message, OWN_ID)
             continue
         phase.section = section
         phase.name = phase.name or section.name
@@ -239,7 +257,8 @@ def _task(phase: Phase, order: Sequence[str]) -> Task:
         parallel_with=read_phases(phase.said(PARALLEL), order, phase.id).ids,
         checks=tuple(
             Check(
-                command=command, kind="test" if any(role_of(one) == "test" for one in programs(command)) else "verify"
+                command=command,
+                kind="test" if any(role_of(program) == "test" for program in programs(command)) else "verify",
             )
             for command in (section.commands if section else ())
         ),
@@ -258,7 +277,7 @@ def _status(phase: Phase) -> PhaseStatus:
 
 
 def _digest(phase: Phase) -> str:
-    """Hash what a person could change: not the status, nor the ticks, which are ours to set."""
+    """Return a hash of the phase without its status and ticks, which a run changes."""
     cells = [phase.raw, phase.name, *(phase.said(names) for names in (DEPENDS, PARALLEL, ESTIMATE))]
     text, section = phase.body, phase.section
     if section is not None:
@@ -270,11 +289,11 @@ def _digest(phase: Phase) -> str:
 
 
 def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Say where row and section differ, what is missing, and what could be misread."""
-    name, told = phase.raw, phase.said(STATUS)
+    """Yield (line, message, hint) for each disagreement, and for missing or unclear facts."""
+    name, status = phase.raw, phase.said(STATUS)
     both = f"The overview and the section of phase {name} disagree about"
-    if told and not read_status(told)[1]:
-        message = f"The status {told!r} of phase {name} is not one status; it is read as {_status(phase)}."
+    if status and not read_status(status)[1]:
+        message = f"The status {status!r} of phase {name} is not one status; it is read as {_status(phase)}."
         yield 0, message, "Use one of ⬜ 🔄 ✅ ⏸️ ⏭️."
     if phase.section is None:
         message = f"Phase {name} has a row in the overview and no section: nothing says what it is about."
@@ -283,10 +302,10 @@ def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, st
     for what, names in (("Depends On", DEPENDS), ("Parallel With", PARALLEL)):
         ours, theirs = phase.cell(names), phase.fact(names)
         if ours is not None and theirs is not None:
-            one, other = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
-            skips = (one.optional and not other.ids) or (other.optional and not one.ids)
-            if set(one.ids) != set(other.ids) and not skips:
-                yield 0, f"{both} {what}: {_list(one)} and {_list(other)}; the overview counts.", ""
+            in_row, in_section = read_phases(ours, order, phase.id), read_phases(theirs, order, phase.id)
+            skips = (in_row.optional and not in_section.ids) or (in_section.optional and not in_row.ids)
+            if set(in_row.ids) != set(in_section.ids) and not skips:
+                yield 0, f"{both} {what}: {_list(in_row)} and {_list(in_section)}; the overview counts.", ""
     ours, theirs = phase.cell(ESTIMATE), phase.fact(ESTIMATE)
     if ours and theirs and normalise(ours) != normalise(re.sub(r"\bpoints?\b", "", theirs.casefold())):
         yield 0, f"{both} the estimate: {ours!r} and {theirs!r}.", ""
@@ -298,61 +317,62 @@ def _disagreements(phase: Phase, order: Sequence[str]) -> Iterator[tuple[int, st
         yield condition.line, message, "It will be run; mark it ⏭️ if it is not needed."
 
 
-def _list(named: Named) -> str:
-    return ", ".join(name.upper() for name in named.ids) or "nothing"
+def _list(phases: PhaseList) -> str:
+    return ", ".join(name.upper() for name in phases.ids) or "nothing"
+
+
+def read_phases(text: str, order: Sequence[str], own: str = "") -> PhaseList:
+    """Return the phases in a list such as `2A, Phase 2B and 3`. `order` has all phases of the plan."""
+    optional = any("nothing" in remark.casefold() for remark in REMARK.findall(text))
+    names: dict[str, None] = {}
+    for part in words().separator.split(REMARK.sub(" ", without_links(text))):
+        names.update(dict.fromkeys(_phases_in(part, order, own)))
+    return PhaseList(tuple(names), optional)
+
+
+def _phases_in(part: str, order: Sequence[str], own: str) -> Iterator[str]:
+    name = normalise(part.replace("*", " "))
+    if name in words().nothing:
+        return
+    if name in words().all:
+        yield from order[: order.index(own)] if own in order else order
+        return
+    span = _RANGE.fullmatch(part.strip()) if name not in order and len(part) <= LONGEST_RANGE else None
+    ends = [normalise(end) for end in span.groups()] if span else []
+    if ends and all(end in order for end in ends):
+        yield from order[order.index(ends[0]) : order.index(ends[1]) + 1]
+    elif name in order:
+        yield name
+    else:
+        yield from _phases_in_words(part, order) or (name,)
+
+
+def _phases_in_words(part: str, order: Sequence[str]) -> tuple[str, ...]:
+    """Return the phases in a text such as `2A/2B` or `1: Setup`. A mistyped id with a digit also counts."""
+    tokens = [normalise(word) for word in _TOKEN.split(part)]
+    named = tuple(word for word in tokens if word in order or any(map(str.isdigit, word)))
+    return named if any(word in order for word in named) else ()
 
 
 def _in_part(problem: Problem, part: str) -> Problem:
     return replace(problem, message=f"{part}: {problem.message}") if part else problem
 
 
-def agree_on_parallel(tasks: Sequence[Task]) -> tuple[tuple[Task, ...], list[Problem]]:
-    """Keep of what the phases say about running side by side what both say and nothing speaks against."""
-    known = {task.id: task for task in tasks}
-    reach = paths_between(tasks)
-    kept: dict[str, list[str]] = {task.id: [] for task in tasks}
-    odd: list[Problem] = []
-    for task in tasks:
-        for name in task.parallel_with:
-            message, hint = _against(task, name, known.get(name), reach)
-            if not message and name != task.id:
-                kept[task.id].append(name)
-            mutual = name in known and task.id in known[name].parallel_with
-            if message and not (mutual and task.id >= name):  # of two that say so, one tells
-                odd.append(Problem(message=message, line=task.line, hint=hint))
-    return tuple(replace(task, parallel_with=tuple(kept[task.id])) for task in tasks), odd
-
-
-def _against(task: Task, name: str, other: Task | None, reach: Mapping[str, frozenset[str]]) -> tuple[str, str]:
-    """Say what speaks against running the two side by side, and the way out; nothing where nothing does."""
-    if other is None:
-        return f"Phase {task.shown} may run with {name!r}, which is not a phase.", "Correct the id."
-    if task.id not in other.parallel_with:
-        message = f"Phase {task.shown} may run with {other.shown}, but {other.shown} does not say so; they run one after the other."
-        return message, f"Write {task.shown} into Parallel With of {other.shown}, too."
-    both = f"Phases {task.shown} and {other.shown} are to run side by side"
-    if name != task.id and (other.id in reach[task.id] or task.id in reach[other.id]):
-        return f"{both}, and one depends on the other.", "Remove one of the two."
-    shared = [path for path in task.files if path in other.files and name != task.id]
-    message = f"{both} and both declare {', '.join(shared[:3])}; they run one after the other."
-    return (message, "Split the file, or make the phases sequential.") if shared else ("", "")
-
-
-# --- keeping status cells and boxes current: what stands there is replaced, and no other byte
+# --- status cells and boxes: marking replaces these and changes no other byte
 
 
 def mark(text: str, statuses: Mapping[str, str]) -> str:
     """Write the statuses of phases into one file's text."""
     wanted = {name: words().ours[status] for name, status in statuses.items() if status in words().ours}
-    found, part, document = _Found(), Part("", text), Document(text)
-    _read_tables(found, part, document)
-    _read_sections(found, part, document, lambda _: False)
-    edits = [_edits(phase, wanted[name]) for name, phase in found.phases.items() if name in wanted]
+    draft, part, document = _Draft(), Part("", text), Document(text)
+    _read_tables(draft, part, document)
+    _read_sections(draft, part, document, lambda _: False)
+    edits = [_edits(phase, wanted[name]) for name, phase in draft.phases.items() if name in wanted]
     return apply_edits(text, list(chain.from_iterable(edits)))
 
 
 def _edits(phase: Phase, wanted: PhaseStatus) -> Iterator[Edit]:
-    """Change the status in the row and in the section; tick or untick the boxes where the phase is done, or done no longer."""
+    """Yield the edits of the status cells, and of the boxes if the phase is now done or reopened."""
     cell = phase.row.cell(*STATUS) if phase.row else None
     fact = phase.section.fact(*STATUS) if phase.section else None
     for old in filter(None, (cell, fact)):
@@ -370,10 +390,10 @@ def _restated(old: Cell, wanted: PhaseStatus) -> Iterator[Edit]:
     text = old.text
     if read_status(text) == (wanted, True) and text:
         return
-    symbol, said = words().written[wanted]
-    said = in_the_language_of(text, wanted) or said
+    symbol, name = words().written[wanted]
+    name = in_the_language_of(text, wanted) or name
     has_symbol = any(char in words().symbols for char in text)
     has_words = any(char.isalpha() for char in text)
-    new = f"{symbol} {said}" if has_symbol and has_words else said if has_words else symbol
+    new = f"{symbol} {name}" if has_symbol and has_words else name if has_words else symbol
     if new != text:
         yield Edit(old.start, old.end, new)
