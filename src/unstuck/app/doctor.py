@@ -7,18 +7,18 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from unstuck.agents.agent_set import find_agent, login_remarks
+from unstuck.agents.agent_set import Agent, find_agent, first_agent_on_path, login_remarks
 from unstuck.agents.manifests import agents_on_path
 from unstuck.app.config_file import NAME as CONFIG_NAME
 from unstuck.app.config_file import has_config, read_config
 from unstuck.app.journal_location import journal_path, open_to_look
-from unstuck.app.settings import sandboxed_purposes
+from unstuck.app.settings import sandbox_start_problems, sandboxed_purposes
 from unstuck.app.verify_command import first_checking_slot, separate_check_context
 from unstuck.app.worker_setup import fleet_of
 from unstuck.engine.stops import RunStop
@@ -31,7 +31,7 @@ from unstuck.model.errors import CannotWrite, GitFailed, Interrupted, UnstuckErr
 from unstuck.model.landing import RUN_BRANCH_REFS
 from unstuck.model.text import counted, one_line
 from unstuck.process.caller import calling_session
-from unstuck.process.sandbox import sandbox_problem
+from unstuck.process.sandbox import WAY_ON, sandbox_problem
 from unstuck.toolchain.ci_workflows import ci_commands, differences
 from unstuck.toolchain.detection import detect, way_around
 from unstuck.toolchain.shell import BUILTINS, parts, words
@@ -256,7 +256,7 @@ def _workspace(repository: Repository, config: Config) -> Iterator[Finding]:
             yield Finding("workspace", "note", trap.message, way_around(repository.root, trap))
 
 
-def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
+def _sandbox(repository: Repository, config: Config) -> Iterator[Finding]:
     wanted, missing = config.sandbox, sandbox_problem()
     if wanted.mode == "none" and wanted.checks != "bwrap":
         yield Finding("sandbox", "note", "None is wanted: a session can write whatever you can. What changes is told.")
@@ -269,7 +269,18 @@ def _sandbox(_repository: Repository, config: Config) -> Iterator[Finding]:
         who = "All sessions" if wanted.mode == "bwrap" else "Sessions of agents that say what they write"
         checks = "checks as well" if "check" in sandboxed_purposes(config) else "checks not"
         says = f"{who} see the machine read-only, and nothing of your checkout, journal and credentials; {checks}."
-        yield Finding("sandbox", "ok", says)
+        problems = sandbox_start_problems(config, repository, _configured_agents(repository, config))
+        for name, problem in problems.items():
+            yield Finding("sandbox", "bad", f"The sandbox of {name} does not start: {problem.rstrip('.')}.", WAY_ON)
+        if not problems:
+            yield Finding("sandbox", "ok", says)
+
+
+def _configured_agents(repository: Repository, config: Config) -> Iterator[Agent]:
+    """Yield the agents that runs use here, without those that cannot be started."""
+    for name in config.agent or first_agent_on_path(config):
+        with suppress(UnstuckError):
+            yield find_agent(name, config, repository.root)
 
 
 def _some(names: tuple[str, ...]) -> str:

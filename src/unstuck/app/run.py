@@ -30,7 +30,7 @@ from unstuck.app.services import (
     plan_paths,
     refuse_inside_an_agent,
 )
-from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found
+from unstuck.app.settings import gates_of, missing_sandbox_notes, note_found, require_sandbox_starts
 from unstuck.compat.auto_claude import inherited
 from unstuck.compat.autobuild import Adopted, adopt
 from unstuck.compat.notices import plan_problems_text
@@ -230,7 +230,10 @@ class Run:
             self._options = order_agents(self._options, known)
         _refuse_hidden(self._options.agents, plan)
         root, options, here = self._repository.root, self._options, not self._config.store.url
-        return gather_agents(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
+        crew = gather_agents(options.agents, plan, self._config, root, budget_usd=options.budget_usd, here=here)
+        if here:
+            require_sandbox_starts(self._config, self._repository, crew.agents.values())
+        return crew
 
     def _foreign(self, journal: Store) -> str:
         """Name the session that this process belongs to, unless the run is one that the session itself began."""

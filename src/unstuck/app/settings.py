@@ -1,12 +1,15 @@
 """Edge: What a run here goes by: the plan, the profiles, the gates, the sandbox, the configuration. Nothing of a run itself is loaded for it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from unstuck.app.config_file import has_config, meanings, read_config, readable_config
+from unstuck.git.git_command import report_write_errors
 from unstuck.git.repository import Repository, find_repository, slots_folder
 from unstuck.model.config import GATE_TIMEOUTS, Config
 from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
@@ -17,9 +20,10 @@ from unstuck.plans.review import with_review_concerns
 from unstuck.toolchain.detection import detect, is_present
 
 if TYPE_CHECKING:
+    from unstuck.agents.agent_set import Agent
     from unstuck.model.event import Options, Settings
     from unstuck.policy.profiles import Policy
-    from unstuck.process.command import Purpose
+    from unstuck.process.command import Command, Purpose
     from unstuck.process.sandbox import Sandbox
 
 
@@ -131,6 +135,59 @@ def missing_sandbox_notes(config: Config, named: Iterable[str]) -> tuple[str, ..
     if not names or config.sandbox.mode == "none" or not (missing := sandbox_problem()):
         return ()
     return (f"{', '.join(names)} works without a sandbox, in a clone of its own: {missing}. See `unstuck doctor`.",)
+
+
+def sandbox_start_problems(config: Config, repository: Repository, agents: "Iterable[Agent]") -> dict[str, str]:
+    """Return for each agent whose sandbox does not start the reason, by the agent's name.
+
+    No agent is run. An empty folder stands for the slot.
+    """
+    sandbox = sandbox_of(config, repository)
+    if sandbox is None:
+        return {}
+    with _trial_slot(sandbox.slots) as slot:
+        problems = {agent.name: sandbox.start_problem(_trial_command(agent, slot), "session") for agent in agents}
+    return {name: problem for name, problem in problems.items() if problem}
+
+
+def require_sandbox_starts(config: Config, repository: Repository, agents: "Iterable[Agent]") -> None:
+    """Raise Unavailable if the sandbox of an agent does not start: every session of a run would fail."""
+    from unstuck.process.sandbox import WAY_ON
+
+    for name, problem in sandbox_start_problems(config, repository, agents).items():
+        raise Unavailable(f"The sandbox of {name} does not start: {problem.rstrip('.')}.", hint=WAY_ON)
+
+
+@contextmanager
+def _trial_slot(slots: Path) -> Iterator[Path]:
+    """Yield an empty folder beside the slots, and remove it afterwards."""
+    with report_write_errors(slots):
+        slots.mkdir(parents=True, exist_ok=True)
+        folder = Path(mkdtemp(prefix="trial-", dir=slots))
+    try:
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def _trial_command(agent: "Agent", slot: Path) -> "Command":
+    """Return the command of a session without a task."""
+    from unstuck.agents.agent_set import Assignment
+
+    file = slot / "brief.md"
+    assignment = Assignment(
+        run="",
+        task="",
+        attempt=1,
+        session=1,
+        slot=0,
+        worktree=slot,
+        brief="",
+        brief_file=file,
+        log=file,
+        transcript=file,
+    )
+    return agent.command(assignment)
 
 
 def works_inside(config: Config, agent: str) -> bool:

@@ -265,6 +265,13 @@ def set_up_failed(command: str, ended: Ended) -> Failure:
     return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`", error=error_of(Reading(), ended.tail))
 
 
+def sandbox_failed(problem: str, way_on: str) -> Failure:
+    """Return the failure of a sandbox that does not start, which is no fault of the agent in it."""
+    summary = f"The sandbox of the session does not start: {problem.rstrip('.')}. {way_on}"
+    error = f"the sandbox does not start: {problem.rstrip('.')}"
+    return Failure(kind=Kind.SETUP_FAILED, summary=summary, detail=summary, error=error)
+
+
 def failed_call(diagnosis: Diagnosis) -> Failure:
     """Return the failure of an attempt that is known only by the output of its last call."""
     whole = f"{diagnosis.evidence.stdout}\n{diagnosis.evidence.stderr}".strip()

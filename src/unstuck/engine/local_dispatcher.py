@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from unstuck.agents.agent_set import Agent, Assignment
+from unstuck.diagnosis.classifying import sandbox_failed
 from unstuck.engine.stops import TaskStop
 from unstuck.model.config import TimeLimits
 from unstuck.model.failure import Failure
@@ -13,7 +14,7 @@ from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
 from unstuck.process.clock import Clock
 from unstuck.process.command import Command, Stop
-from unstuck.process.sandbox import sandboxed
+from unstuck.process.sandbox import WAY_ON, sandboxed
 from unstuck.verify.check_context import CheckContext
 from unstuck.verify.checks import CleanCheckout
 from unstuck.verify.examining import examine
@@ -67,7 +68,13 @@ class LocalDispatcher:
         limits = replace(order.limits, first_output=None, silence=None) if command.quiet else order.limits
         environment = {**command.env, **self._session_environment(assignment)}
         command = replace(command, env=environment, limits=limits, lasting=order.lasting)
-        command = sandboxed(command, "session", self.checks.sandbox)
+        sandbox = self.checks.sandbox
+        if sandbox is not None and (problem := sandbox.start_problem(command, "session")):
+            failure = sandbox_failed(problem, WAY_ON)
+            return SessionDone(
+                outcome=Outcome(ended=Ended(ending="not_started", tail=failure.summary)), failure=failure
+            )
+        command = sandboxed(command, "session", sandbox)
         heading = f"\n=== attempt {order.attempt}, session {order.session}: {agent.name}\n"
         self.checks.own_files.append(assignment.log, heading)
         with _taking_messages(stop, command) as command_with_messages:

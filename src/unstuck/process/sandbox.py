@@ -7,7 +7,7 @@ the slot, a temporary folder and the paths that an agent's manifest or the user 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,11 @@ from unstuck.shipped import shipped_table
 
 PROGRAM = "bwrap"
 EMPTY_FOLDERS = ("/tmp", "/var/tmp", "/run")  # noqa: S108  # the real ones hold the sockets of daemons
+TRIAL_SECONDS = 10
+WAY_ON = (
+    "Move the agent's program, or what `read` and `write` under [sandbox] name, out of the folders around the checkout; "
+    'or set mode = "none" under [sandbox].'
+)
 VISIBLE_IN_RUN = (
     "/run/systemd/resolve",
     "/run/resolvconf",
@@ -35,12 +40,21 @@ def sandbox_problem() -> str:
     if program is None:
         return "bubblewrap (bwrap) is not on PATH"
     trial = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "--", "true"]
+    problem = _trial_problem(trial, os.environ)
+    return f"bubblewrap does not work here: {problem}" if problem else ""
+
+
+def _trial_problem(trial: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return why a command of bubblewrap that only tests a sandbox fails, or an empty text."""
     try:
-        done = subprocess.run(trial, capture_output=True, text=True, errors="replace", check=False, timeout=10)
+        done = subprocess.run(
+            trial, env=env, capture_output=True, text=True, errors="replace", check=False, timeout=TRIAL_SECONDS
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap cannot be started: {error}"
-    problem = " ".join(done.stderr.split())[:200]
-    return "" if done.returncode == 0 else f"bubblewrap does not work here: {problem or done.returncode}"
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    return " ".join(done.stderr.split())[:200] or f"exit code {done.returncode}"
 
 
 def sandboxed(command: Command, purpose: Purpose, sandbox: "Sandbox | None") -> Command:
@@ -97,11 +111,31 @@ class Sandbox:
         ]
         return replace(command, argv=(shutil.which(PROGRAM) or PROGRAM, *flags, "--", *command.argv))
 
+    def start_problem(self, command: Command, purpose: Purpose) -> str:
+        """Return why the command's sandbox does not start or hides its program, or an empty text.
+
+        The command itself is not run.
+        """
+        wrapped = self.wrap(command, purpose)
+        if wrapped is command:
+            return ""
+        arguments = wrapped.argv[: wrapped.argv.index("--")]
+        env = {**os.environ, **command.env}
+        if problem := _trial_problem((*arguments, "--", "true"), env):
+            return problem
+        program = command.argv[0]
+        if shutil.which(program, path=env.get("PATH")) is None:
+            return ""  # it is missing outside, too
+        find_program = ("sh", "-c", 'command -v "$0" > /dev/null', program)
+        return f"{program} cannot be seen in it" if _trial_problem((*arguments, "--", *find_program), env) else ""
+
     def _readable(self, command: Command, env: Mapping[str, str]) -> Iterator[str]:
         """Yield binds of hidden paths that are needed: shared objects, programs, the brief, link targets."""
         objects = [self.common_dir / "objects", *(self.common_dir / "modules").glob("**/objects")]
         hidden = (*map(Path, EMPTY_FOLDERS), self.root, self.slots)
-        folders = (*objects, *_program_folders(command.argv[0], env, hidden), *self.linked, *self.read)
+        protected = (*hidden, self.common_dir, command.cwd)
+        programs = _program_paths(command.argv[0], env, hidden, protected)
+        folders = (*objects, *programs, *self.linked, *self.read)
         named = (Path(word) for word in (*command.argv, env.get("UNSTUCK_BRIEF", "")) if word.startswith("/"))
         files = (path for path in named if _is_below(path, hidden) and not _is_below(path, folders) and path.is_file())
         for path in (*folders, *files):
@@ -136,15 +170,41 @@ def _expand_variable(name: str, env: Mapping[str, str]) -> str:
     return env.get(name[1:].rstrip("/"), "") if name.startswith("$") else name
 
 
-def _program_folders(program: str, env: Mapping[str, str], hidden: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the folders of programs that would be hidden. For a `bin` folder, yield its parent with the libraries."""
-    folders = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
-    if program.startswith("/"):
-        folders.append(Path(program).parent)
-    for folder in dict.fromkeys(folders):
-        if _is_below(folder, hidden) and folder.is_dir():
-            has_libraries = folder.name in ("bin", ".bin") and folder.parent not in hidden
-            yield folder.parent if has_libraries else folder
+def _program_paths(
+    program: str, env: Mapping[str, str], hidden: tuple[Path, ...], protected: tuple[Path, ...]
+) -> Iterator[Path]:
+    """Yield the folders and files that show the programs which would be hidden.
+
+    A folder that contains a protected one is never shown whole: it would cover what hides the protected one.
+    """
+    search_path = env.get("PATH", "")
+    folders = dict.fromkeys(Path(folder) for folder in search_path.split(os.pathsep) if folder.startswith("/"))
+    for folder in folders:
+        if not _is_below(folder, hidden) or not os.access(folder, os.R_OK | os.X_OK):
+            continue
+        installation = _installation(folder, protected)
+        yield from _executables(folder) if installation is None else (installation,)
+    file = shutil.which(program, path=search_path)
+    if file is None or not file.startswith("/"):
+        return
+    for place in (Path(file), Path(file).resolve()):  # a link leads to its installation
+        if _is_below(place, hidden):
+            yield _installation(place.parent, protected) or place
+
+
+def _installation(folder: Path, protected: tuple[Path, ...]) -> Path | None:
+    """Return the largest folder of an installation that can be shown whole: of a `bin` folder, its parent."""
+    candidates = (folder.parent, folder) if folder.name in ("bin", ".bin") else (folder,)
+    for candidate in candidates:
+        if not any(place.is_relative_to(candidate) for place in protected):
+            return candidate
+    return None
+
+
+def _executables(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return [file for file in sorted(folder.iterdir()) if file.is_file() and os.access(file, os.X_OK)]
 
 
 def _read_only(entry: Path) -> tuple[str, ...]:
