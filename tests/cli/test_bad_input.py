@@ -467,6 +467,45 @@ def test_all_mistakes_of_a_configuration_are_told_at_once_and_config_shows_what_
     assert (project.ask("config", "--json").out, project.ask("config", "--json").code) == ("", 64)
 
 
+PROFILES = {
+    "an unknown key": ('chargse = "all"', "profiles.mine.chargse: there is no such key; did you mean 'charges'"),
+    "an unknown limit": ("limits.atempts = 1", "profiles.mine.limits.atempts: there is no such key; did you mean 'attempts'"),
+    "a wrong type": ("green_base = []", "profiles.mine.green_base: wants true or false, not []"),
+    "a word that is none": ('view = "moon"', "profiles.mine.view: wants one of 'kind', 'type' or 'phase_type', not \"moon\""),
+    "no classifier": ('classifier = "x"', "profiles.mine.classifier: wants one of 'unstuck', 'auto-claude' or 'seed-002'"),
+    "a negative limit": ("limits.first_wait = -1", "profiles.mine.limits.first_wait: must be at least 0"),
+    "a huge limit": ("limits.longest_wait = inf", "profiles.mine.limits.longest_wait: must be at most 1000000000"),
+    "no such profile to begin as": ('like = "adaptve"', "profiles.mine.like: there is no profile 'adaptve' to begin as; did you mean 'adaptive'"),
+    "no ladder": ('about = "x"', "profiles.mine.ladder: agent_crashed has no ladder; write one, or one of '*'"),
+    "an unknown key of a ladder": ("ladder = [{ off = [] }]", "profiles.mine.ladder.off: there is no such key; did you mean 'of'"),
+    "an unknown kind": ('ladder = [{ of = ["test_faild"] }]', "profiles.mine.ladder.of: 'test_faild' is not a kind; did you mean 'test_failed'"),
+    "a rung that is no text": ("ladder = [{ rungs = [1] }]", "profiles.mine.ladder.rungs: wants a text in quotes, not 1"),
+    "an unknown move": ('ladder = [{ rungs = ["retyr"] }]', "'retyr' is not a rung; write for example 'retry*2 repair'; moves are retry,"),
+    "an unknown hint": ('ladder = [{ rungs = ["retry repare"] }]', "there is no hint 'repare'; did you mean 'repair'"),
+    "an unknown placeholder": ('like = "adaptive"\nspent = "{tries}"', "profiles.mine.spent: {tries} is not filled in"),
+    "no table": ("", "profiles.other: wants a table, not 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), PROFILES.values(), ids=PROFILES.keys())
+def test_a_wrong_profile_is_told_with_its_key_and_what_is_allowed(project: "Project", text: str, says: str) -> None:
+    project.plan(A)
+    other = "[profiles]\nother = 3\n" if not text else ""
+    (project.root / "unstuck.toml").write_text(f"{other}[profiles.mine]\n{text}\n")
+    for command in (("plan", "tasks.md"), ("policy",)):
+        expect_error(project.ask(*command), 64, "unstuck.toml", says, "Hint: ")
+    result = project.ask("config")
+    assert (result.code, says in result.err) == (64, True), result
+
+
+def test_a_profile_with_a_mistake_is_left_out_and_the_others_hold(project: "Project") -> None:
+    project.settings('[profiles.good]\nlike = "standard"\n[profiles.bad]\nlike = "standrad"\n')
+    result = project.ask("config", "profiles")
+    assert 'profiles.good = {"like": "standard"}' in result.out
+    assert "profiles.bad" not in result.out
+    assert result.code == 64
+
+
 def test_a_configuration_with_a_byte_order_mark_is_one(project: "Project") -> None:
     (project.root / "unstuck.toml").write_bytes(b"\xef\xbb\xbfparallel = 2\r\n")
     assert project.ask("config", "parallel").out.startswith("parallel = 2  # unstuck.toml; default 4")

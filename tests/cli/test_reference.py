@@ -88,9 +88,12 @@ def test_every_key_is_told_with_its_value_its_default_and_the_file_that_says_so(
 def test_the_schema_of_the_configuration_takes_what_a_run_takes_and_refuses_what_it_refuses(project: "Project") -> None:
     schema = json.loads(project.ask("config", "--schema").out)
     taken = 'agent = ["codex"]\n[limits]\nsilence = 20\n[agents.mine]\ncommand = "x"\n[checks]\ntest = "make"\n'
+    taken += '[profiles.mine]\nlike = "adaptive"\nladder = [{ of = ["unknown"], rungs = ["retry"] }]\nlimits = { attempts = 2 }\n'
     assert wrong(schema, tomllib.loads(taken)) == []
     for refused in ("paralel = 2", "[limits]\nquiet = 2", '[checks]\nspell = "x"', "[agents.mine]\ncomand = 1"):
         assert wrong(schema, tomllib.loads(refused)) != [], refused
+    for profile in ("chargse = 1", 'view = "moon"', "ladder = [{ off = [] }]", "limits = { atempts = 1 }"):
+        assert wrong(schema, tomllib.loads(f"[profiles.mine]\n{profile}\n")) != [], profile
     assert schema["properties"]["parallel"]["description"]
 
 

@@ -1,12 +1,13 @@
 """Decisions: Auto-Claude's tree box by box, the ladders of all profiles, and an end to every story."""
 
 import random
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from scripts.write_policies import most_decisions
 
 from unstuck.model.action import Accept, Action, Continue, Escalate, Halt, Retry, Rollback, Switch, Wait
+from unstuck.model.config import ProfileLimitsConfig
 from unstuck.model.failure import KINDS, Failure, Kind
 from unstuck.policy.decision import History, decide
 from unstuck.policy.profiles import Limits, Policy, parse_profile, profile, profiles
@@ -334,6 +335,10 @@ def test_a_profile_of_the_users_own_begins_as_another_one() -> None:
     )["mine"]
     assert isinstance(decide(failure(Kind.TEST_FAILED), History(attempts=1), own).action, Halt)
     assert own.ladders["lint_failed"] == ADAPTIVE.ladders["lint_failed"]
+
+
+def test_a_profile_of_the_users_own_may_set_every_limit() -> None:
+    assert [limit.name for limit in fields(ProfileLimitsConfig)] == [limit.name for limit in fields(Limits)]
 
 
 @pytest.mark.parametrize(

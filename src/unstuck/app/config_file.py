@@ -9,9 +9,9 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from unstuck.model.config import AgentConfig, Config
+from unstuck.model.config import Config
 from unstuck.model.errors import BadUsage
 from unstuck.shipped import pages
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 NAME = "unstuck.toml"
 LEAST = {"parallel": 1}
 """What a number must be at least; 0 for all others."""
+LARGEST_IN_PROFILE = 1_000_000_000
+"""Seconds or counts beyond this would overflow where they are multiplied."""
+PROFILES = "profiles"
+QUOTED_CHARS = 200
 KEY_ITSELF = "[key]"
 """Pydantic's word for a key of a mapping that is wrong itself."""
 WANTED = {
@@ -65,10 +69,12 @@ def readable_config(root: Path) -> Readable:
     mistakes: dict[tuple[str, ...], str] = {}
     for keys, shape in tuple(_unknown(content, Config)):
         mistakes[keys] = _nearest(keys[-1], shape)
-    config, sound = _judged(_without(content, mistakes), mistakes)
-    if small := tuple(_too_small(config)):
-        mistakes |= {keys: f"must be at least {LEAST.get(keys[-1], 0)}" for keys in small}
-        config, sound = _judged(_without(sound, small), mistakes)
+    outside_profiles = [keys for keys in mistakes if keys[0] != PROFILES]
+    config, sound = _judged(_without(content, outside_profiles), mistakes)
+    mistakes |= dict(_out_of_range(config))
+    mistakes |= _profile_mistakes(config, mistakes)
+    if mistakes:
+        config, sound = _judged(_without(sound, mistakes), mistakes)
     return Readable(config, path.name, sound, _refused(path, mistakes) if mistakes else None)
 
 
@@ -87,22 +93,51 @@ def _judged(content: dict[str, Any], mistakes: dict[tuple[str, ...], str]) -> tu
                 raise
 
 
+def _profile_mistakes(config: Config, mistakes: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Return the errors in the meaning of profiles whose values have the right types."""
+    if not config.profiles:
+        return {}
+    from unstuck.policy.profiles import profile_mistake  # noqa: PLC0415  # most configurations have no profile
+
+    already_wrong = {keys[:2] for keys in mistakes if keys[0] == PROFILES}
+    reasons: dict[tuple[str, ...], str] = {}
+    for name, profile in config.profiles.items():
+        if (PROFILES, name) in already_wrong:
+            continue
+        mistake = profile_mistake(name, profile.as_table())
+        if mistake is not None:
+            key, reason = mistake
+            reasons[PROFILES, name, *key.split(".")] = reason
+    return reasons
+
+
 def _place(content: Mapping[str, Any], parts: Iterable[object]) -> tuple[str, ...]:
     """Return the keys of the file that lead to a mistake: what follows them is an entry of a list, or a name of pydantic's."""
     place: Any = content
     keys: list[str] = []
-    for part in map(str, parts):
-        if not isinstance(place, Mapping) or part not in place:
+    for part in parts:
+        if isinstance(part, int) and isinstance(place, list) and keys[:1] == [PROFILES]:
+            place = place[part]
+            continue
+        key = str(part)
+        if not isinstance(place, Mapping) or key not in place:
             break
-        keys.append(part)
-        place = place[part]
+        keys.append(key)
+        place = place[key]
     return tuple(keys)
 
 
-def _without(content: Mapping[str, Any], gone: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+def _without(content: Mapping[str, Any], mistakes: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    """Return the content without the wrong keys. A profile with a mistake is left out as a whole."""
+    return _without_keys(content, [keys[:2] if keys[0] == PROFILES else keys for keys in mistakes])
+
+
+def _without_keys(content: Mapping[str, Any], gone: Sequence[tuple[str, ...]]) -> dict[str, Any]:
     here, below = {keys[0] for keys in gone if len(keys) == 1}, [keys for keys in gone if len(keys) > 1]
     return {
-        key: _without(value, [keys[1:] for keys in below if keys[0] == key]) if isinstance(value, Mapping) else value
+        key: _without_keys(value, [keys[1:] for keys in below if keys[0] == key])
+        if isinstance(value, Mapping)
+        else value
         for key, value in content.items()
         if key not in here
     }
@@ -141,10 +176,10 @@ def _content(places: Sequence[tuple[Path, tuple[str, ...]]]) -> tuple[Path, dict
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             if table:
                 continue  # a broken pyproject.toml is not ours to judge
-            why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            why = _why_unreadable(error)
             raise BadUsage(
                 f"{path} cannot be read: {why}.", hint="Correct it, or move it away to use the defaults."
             ) from error
@@ -153,6 +188,14 @@ def _content(places: Sequence[tuple[Path, tuple[str, ...]]]) -> tuple[Path, dict
         if content or not table:
             return path, content
     return places[0][0], {}
+
+
+def _why_unreadable(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(error, RecursionError):
+        return "its values are nested too deeply"
+    return str(error)
 
 
 def _store(root: Path) -> Path:
@@ -165,29 +208,51 @@ def _store(root: Path) -> Path:
         return git / "unstuck"
 
 
-def _unknown(content: dict[str, Any], shape: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _unknown(content: Mapping[str, Any], shape: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the keys that the shape does not have, as paths, each with the shape that it should be of."""
     hints = get_type_hints(shape)
     for key, value in content.items():
-        inner: dict[tuple[str, ...], Any] = {}
         if key not in hints:
             yield (key,), shape
-        elif is_dataclass(hints[key]):
-            inner = {(key,): (value, hints[key])}
-        elif hints[key] == Mapping[str, AgentConfig] and isinstance(value, dict):
-            inner = {(key, name): (entry, AgentConfig) for name, entry in value.items()}
-        for above, (part, its_shape) in inner.items():
-            if isinstance(part, dict):
-                yield from (((*above, *rest), of) for rest, of in _unknown(part, its_shape))
+            continue
+        for above, table, table_shape in _tables_in(value, hints[key]):
+            for below, of in _unknown(table, table_shape):
+                yield (key, *above, *below), of
 
 
-def _too_small(value: Any) -> Iterator[tuple[str, ...]]:
-    for field in fields(value):
-        part = getattr(value, field.name)
-        if is_dataclass(part):
-            yield from ((field.name, *rest) for rest in _too_small(part))
-        elif isinstance(part, int | float) and not part >= LEAST.get(field.name, 0):
-            yield (field.name,)
+def _tables_in(value: Any, hint: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any], Any]]:
+    """Yield the tables of a value, each with the names that lead to it and the shape that it should be of."""
+    inner = get_args(hint)
+    if is_dataclass(hint):
+        if isinstance(value, dict):
+            yield (), value, hint
+    elif get_origin(hint) is Mapping:
+        for name, entry in value.items() if isinstance(value, dict) else ():
+            for above, table, shape in _tables_in(entry, inner[1]):
+                yield (name, *above), table, shape
+    elif get_origin(hint) is tuple:
+        for entry in value if isinstance(value, list) else ():
+            yield from _tables_in(entry, inner[0])
+    else:
+        for choice in inner:
+            yield from _tables_in(value, choice)
+
+
+def _out_of_range(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the numbers that are too small or too large, as paths, each with what is allowed."""
+    parts = (
+        value.items()
+        if isinstance(value, Mapping)
+        else [(item.name, getattr(value, item.name)) for item in fields(value)]
+    )
+    for name, part in parts:
+        keys = (*above, name)
+        if is_dataclass(part) or keys == (PROFILES,):
+            yield from _out_of_range(part, keys)
+        elif isinstance(part, int | float) and not part >= LEAST.get(name, 0):
+            yield keys, f"must be at least {LEAST.get(name, 0)}"
+        elif isinstance(part, int | float) and keys[0] == PROFILES and part > LARGEST_IN_PROFILE:
+            yield keys, f"must be at most {LARGEST_IN_PROFILE}"
 
 
 def _nearest(key: str, shape: Any) -> str:
@@ -201,7 +266,16 @@ def _wanted(mistake: Mapping[str, Any]) -> str:
     """Say what a key wants and what it has, in words of TOML."""
     wanted = WANTED.get(mistake["type"].partition("_")[0])
     said = wanted.format_map(mistake.get("ctx", {})) if wanted else mistake["msg"]
-    return f"wants {said}, not {json.dumps(mistake['input'], ensure_ascii=False, default=str)}" if wanted else said
+    return f"wants {said}, not {_quoted(mistake['input'])}" if wanted else said
+
+
+def _quoted(value: Any) -> str:
+    """Return a wrong value as JSON, cut where it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        return "a value that is too long to print"
+    return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]}…"
 
 
 def meanings() -> Mapping[str, str]:
@@ -234,5 +308,9 @@ def _line(path: Path, keys: tuple[str, ...]) -> int:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError:
         return 0
-    pattern = re.compile(rf"^\s*(?:\[.*\b)?[\"']?{re.escape(keys[-1])}\b")
-    return next((number for number, line in enumerate(lines, 1) if pattern.search(line)), 0)
+    for key in reversed(keys):
+        pattern = re.compile(rf"^\s*(?:\[.*\b)?[\"']?{re.escape(key)}\b")
+        for number, line in enumerate(lines, 1):
+            if pattern.search(line):
+                return number
+    return 0

@@ -50,7 +50,11 @@ def profiles(cwd: Path) -> "dict[str, Policy]":
     """Return the profiles that a run here could use: the catalog's, and the configuration's own."""
     from unstuck.policy import profiles as decide_policy
 
-    return decide_policy.profiles(config_here(cwd).profiles)
+    return decide_policy.profiles(_own_profiles(config_here(cwd)))
+
+
+def _own_profiles(config: Config) -> dict[str, dict[str, Any]]:
+    return {name: profile.as_table() for name, profile in config.profiles.items()}
 
 
 def config_here(cwd: Path) -> Config:
@@ -230,7 +234,7 @@ def policy_of(options: "Options", config: Config, asked: "Settings") -> "Policy"
     """Return the run's profile with what the user said about it, and the plan's own state file."""
     from unstuck.policy.profiles import profile, with_limits
 
-    policy = profile(options.profile, config.profiles)
+    policy = profile(options.profile, _own_profiles(config))
     limits = replace(policy.limits, **asked.limits)
     if options.max_attempts:
         limits = replace(limits, attempts=options.max_attempts)
@@ -286,6 +290,8 @@ def _keys(value: Any, default: Any, above: str = "") -> Iterator[tuple[str, Any,
             yield from _keys(part, ours, f"{key}.")
         elif key == "agents" and part:
             continue  # each of them is told by itself
+        elif key == "profiles" and part:
+            yield from ((f"{key}.{name}", profile.as_table(), None) for name, profile in part.items())
         elif isinstance(part, Mapping) and part:
             yield from ((f"{key}.{name}", one, ours.get(name)) for name, one in part.items())
         else:

@@ -4,13 +4,18 @@ The pages `configuration` and `agents` in `docs/reference/` explain each key. Te
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from unstuck.model.outcome import End
 from unstuck.model.verdict import CheckKind
 
 Capability = Literal["resume", "steer", "cost", "usage", "exit_codes"]
+OnStuck = Literal["skip", "halt"]
+View = Literal["kind", "type", "phase_type"]
+Charges = Literal["blame", "all"]
+Classifier = Literal["unstuck", "auto-claude", "seed-002"]
+"""The classifier of failures: the rules of unstuck, or Auto-Claude's word lists under either of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +165,65 @@ class OtelConfig:
     endpoint: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderConfig:
+    """One ladder of a profile: the failures that it is for, and its rungs as text."""
+
+    of: tuple[str, ...] = ()
+    rungs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileLimitsConfig:
+    """The limits that a profile sets. None leaves the limit as it is."""
+
+    attempts: int | None = None
+    sessions: int | None = None
+    rollbacks: int | None = None
+    fixes: int | None = None
+    fix_depth: int | None = None
+    fixes_per_root: int | None = None
+    modifications: int | None = None
+    modification_depth: int | None = None
+    executions: int | None = None
+    executions_per_task: int | None = None
+    executions_at_least: int | None = None
+    wall_clock: float | None = None
+    first_wait: float | None = None
+    longest_wait: float | None = None
+    reset_margin: float | None = None
+    check_waits: int | None = None
+    first_check_wait: float | None = None
+    longest_check_wait: float | None = None
+    task_seconds: float | None = None
+    task_cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileConfig:
+    """A profile of the user. None leaves a value as the profile named by `like` has it."""
+
+    like: str | None = None
+    about: str | None = None
+    view: View | None = None
+    classifier: Classifier | None = None
+    charges: Charges | None = None
+    on_stuck: OnStuck | None = None
+    green_base: bool | None = None
+    siblings_first: bool | None = None
+    spent: str | None = None
+    ladder: tuple[LadderConfig, ...] | None = None
+    limits: ProfileLimitsConfig = ProfileLimitsConfig()
+
+    def as_table(self) -> dict[str, Any]:
+        """Return only what the user wrote, in the form of the catalogue."""
+        table = {key: value for key, value in asdict(self).items() if value is not None}
+        table["limits"] = {key: value for key, value in table["limits"].items() if value is not None}
+        if not table["limits"]:
+            del table["limits"]
+        return table
+
+
 WALL_CLOCK = 7200.0
 GATE_TIMEOUTS: Mapping[CheckKind, float] = {
     "lint": 300.0,
@@ -179,7 +243,7 @@ class Config:
     agents: Mapping[str, AgentConfig] = field(default_factory=dict)
     checks: Mapping[Literal["test", "lint", "types", "format", "build"], str] = field(default_factory=dict)
     profile: str = "adaptive"
-    profiles: Mapping[str, Any] = field(default_factory=dict)
+    profiles: Mapping[str, ProfileConfig] = field(default_factory=dict)
     workspace: WorkspaceConfig = WorkspaceConfig()
     verify: VerifyConfig = VerifyConfig()
     limits: LimitsConfig = LimitsConfig()
@@ -192,9 +256,6 @@ class Config:
     store: StoreConfig = StoreConfig()
     notify: NotifyConfig = NotifyConfig()
     otel: OtelConfig = OtelConfig()
-
-
-OnStuck = Literal["skip", "halt"]
 
 
 Quota = Literal["wait", "switch", "exit"]

@@ -3,25 +3,22 @@
 Past the last rung a person is asked.
 """
 
+import difflib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from string import Formatter
 from typing import Any, Literal, get_args
 
 from unstuck.journal.breakers import PROVIDER_LIMITS
-from unstuck.model.config import OnStuck, Quota
+from unstuck.model.config import Charges, Classifier, OnStuck, Quota, View
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import KINDS, Kind
 from unstuck.shipped import shipped
 
 Move = Literal["retry", "continue", "rollback", "switch", "fix", "wait"]
-View = Literal["kind", "type", "phase_type"]
-Charges = Literal["blame", "all"]
-Classifier = Literal["unstuck", "auto-claude", "seed-002"]
-"""The classifier of failures: the rules of unstuck, or Auto-Claude's word lists under either of their names."""
-
 
 TRANSIENT_FAULTS = frozenset({
     Kind.NETWORK_ERROR, Kind.DISK_FULL, Kind.OUT_OF_MEMORY, Kind.PORT_IN_USE, Kind.RESOURCE_BUSY,
@@ -38,8 +35,9 @@ RETRY_CANNOT_HELP = frozenset(
 UNLIMITED_TIMES = 10_000
 """The count of a rung that only its `below` or a limit bounds."""
 
-RUNG = re.compile(r"(?P<move>[a-z]+)(?:\*(?P<times>\d+))?(?:<(?P<below>\d+))?(?: (?P<hint>[a-z_]+))?")
+RUNG = re.compile(r"(?P<move>[a-z]+)(?:\*(?P<times>[0-9]{1,5}))?(?:<(?P<below>[0-9]{1,5}))?(?: (?P<hint>[a-z_]+))?")
 ANYTHING = "*"
+SPENT_PLACEHOLDERS = ("index", "attempts", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,40 +127,72 @@ class Policy:
 
 
 class BadPolicy(ValueError):
-    """A profile has an error, named by the message."""
+    """An error in a profile: the key that has it, and what is allowed."""
+
+    def __init__(self, profile_name: str, key: str, reason: str) -> None:
+        super().__init__(f"profile {profile_name}: {key}: {reason}")
+        self.key = key
+        self.reason = reason
 
 
 def parse_profile(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> Policy:
     """Return the profile of a table. Raise BadPolicy if the table has an error."""
     plain = {field.name for field in fields(Policy)} - {"name", "ladders", "limits", "land_unverified", "quota"}
-    if unknown := set(table) - plain - {"ladder", "limits"}:
-        raise BadPolicy(f"profile {name}: unknown key {min(unknown)!r}")
+    allowed = plain | {"ladder", "limits"}
+    if unknown := set(table) - allowed:
+        raise BadPolicy(name, min(unknown), f"unknown key; {_suggestion(min(unknown), allowed)}")
     view: View = table.get("view", "kind")
+    if view not in get_args(View):
+        raise BadPolicy(name, "view", f"there is no view {view!r}; {_suggestion(view, get_args(View))}")
     classifier = table.get("classifier", "unstuck")
     if classifier not in get_args(Classifier):
-        raise BadPolicy(f"profile {name}: there is no classifier {classifier!r}; known are unstuck and auto-claude")
-    ladders = _ladders(name, table, hints)
-    if unknown := set(ladders) - _values(view) - _values("kind") - {ANYTHING}:
-        raise BadPolicy(f"profile {name}: {min(unknown)!r} is not a {view}")
+        known = "known are unstuck and auto-claude"
+        raise BadPolicy(name, "classifier", f"there is no classifier {classifier!r}; {known}")
+    ladders = _ladders(name, table, hints, view)
     if ANYTHING not in ladders and (missing := _needed(view) - set(ladders)):
-        raise BadPolicy(f"profile {name}: {min(missing)} has no ladder")
+        raise BadPolicy(
+            name, "ladder", f"{min(missing)} has no ladder; write one, or one of '*' for all others, or `like`"
+        )
+    _check_spent(name, table.get("spent", ""))
     try:
         limits = Limits(**table.get("limits", {}))
-        str(table.get("spent", "")).format(index=0, attempts=1, error="")
-    except (TypeError, LookupError, ValueError) as error:
-        raise BadPolicy(f"profile {name}: limits or spent: {error}") from error
+    except TypeError as error:
+        raise BadPolicy(name, "limits", str(error)) from error
     return Policy(name=name, ladders=ladders, limits=limits, **{key: table[key] for key in plain & set(table)})
 
 
-def _ladders(name: str, table: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Ladder]:
+def _ladders(name: str, table: Mapping[str, Any], hints: Mapping[str, str], view: View) -> dict[str, Ladder]:
+    allowed = _values(view) | _values("kind") | {ANYTHING}
     ladders: dict[str, Ladder] = {}
     for entry in table.get("ladder", ()):
         rungs = tuple(_rung(name, text, hints) for text in entry.get("rungs", ()))
         for value in entry.get("of", ()):
+            if value not in allowed:
+                raise BadPolicy(name, "ladder.of", f"{value!r} is not a {view}; {_suggestion(value, allowed)}")
             if value in ladders:
-                raise BadPolicy(f"profile {name}: {value} has two ladders")
+                raise BadPolicy(name, "ladder.of", f"{value} has two ladders; one is allowed")
             ladders[value] = rungs
     return ladders
+
+
+def _check_spent(name: str, text: str) -> None:
+    """Raise BadPolicy unless the text has only the three placeholders that are filled in."""
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError as error:
+        raise BadPolicy(name, "spent", f"{error}; write {{{{ and }}}} for braces") from error
+    for _, placeholder, form, conversion in parts:
+        if placeholder is not None and (placeholder not in SPENT_PLACEHOLDERS or form or conversion):
+            allowed = ", ".join(f"{{{word}}}" for word in SPENT_PLACEHOLDERS)
+            raise BadPolicy(
+                name, "spent", f"{{{placeholder[:40]}}} is not filled in, or has a format; allowed are {allowed}"
+            )
+
+
+def _suggestion(word: str, allowed: Collection[str]) -> str:
+    """Return the nearest allowed word, or all of them."""
+    near = difflib.get_close_matches(word[:100], allowed, n=1)
+    return f"did you mean {near[0]!r}" if near else f"known are {', '.join(sorted(allowed))}"
 
 
 def with_limits(policy: Policy, limits: Limits) -> Policy:
@@ -179,9 +209,12 @@ def with_limits(policy: Policy, limits: Limits) -> Policy:
 def _rung(profile: str, text: str, hints: Mapping[str, str]) -> Rung:
     match = RUNG.fullmatch(text)
     if match is None or match["move"] not in get_args(Move):
-        raise BadPolicy(f"profile {profile}: {text!r} is not a rung; write for example 'retry*2 repair'")
+        form = f"write for example 'retry*2 repair'; moves are {', '.join(get_args(Move))}"
+        raise BadPolicy(profile, "ladder.rungs", f"{text[:80]!r} is not a rung; {form}")
     if match["hint"] and match["hint"] not in hints:
-        raise BadPolicy(f"profile {profile}: there is no hint {match['hint']!r}")
+        raise BadPolicy(
+            profile, "ladder.rungs", f"there is no hint {match['hint']!r}; {_suggestion(match['hint'], hints)}"
+        )
     below = int(match["below"]) if match["below"] else None
     unbounded = below is not None or match["move"] == "fix"  # fix tasks have limits of their own
     times = int(match["times"]) if match["times"] else (UNLIMITED_TIMES if unbounded else 1)
@@ -235,7 +268,7 @@ def profiles(own: Mapping[str, Any] | None = None) -> dict[str, Policy]:
     policies = dict(catalog.policies)
     for name, table in (own or {}).items():
         try:
-            policies[name] = parse_profile(name, _based_on_like(table, catalog), catalog.hints)
+            policies[name] = _parse_own(name, table)
         except BadPolicy as error:
             raise BadUsage(
                 f"The configuration's {error}.", hint="See the profiles and their form: unstuck policy"
@@ -251,13 +284,28 @@ def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
     return policies[name]
 
 
-def _based_on_like(table: Mapping[str, Any], catalog: ProfileCatalog) -> dict[str, Any]:
+def profile_mistake(name: str, table: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key of a user's profile that has an error, and the reason; None if it has none."""
+    try:
+        _parse_own(name, table)
+    except BadPolicy as error:
+        return error.key, error.reason
+    return None
+
+
+def _parse_own(name: str, table: Mapping[str, Any]) -> Policy:
+    catalog = _catalog()
+    return parse_profile(name, _based_on_like(name, table, catalog), catalog.hints)
+
+
+def _based_on_like(name: str, table: Mapping[str, Any], catalog: ProfileCatalog) -> dict[str, Any]:
     """Return a user's table merged over the one named by `like`. A user's ladder replaces the other's."""
     own_values = {key: value for key, value in table.items() if key != "like"}
     if "like" not in table:
         return own_values
     if table["like"] not in catalog.tables:
-        raise BadPolicy(f"profile is like {table['like']!r}, which is none")
+        known = _suggestion(table["like"], catalog.tables)
+        raise BadPolicy(name, "like", f"there is no profile {table['like'][:80]!r} to begin as; {known}")
     base = catalog.tables[table["like"]]
     own_ladders = own_values.get("ladder", [])
     replaced = {value for entry in own_ladders for value in entry.get("of", ())}
