@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import unstuck
 from unstuck.model.failure import KINDS, Kind
 from unstuck.policy.profiles import profiles
 from unstuck.shipped import shipped_table
@@ -140,3 +141,9 @@ def test_the_architecture_page_names_files_and_functions_that_exist() -> None:
             missing.append(name)
         missing += [f"{name}: {symbol}" for symbol in filter(None, symbols.split(", ")) if symbol not in text]
     assert missing == []
+
+
+def test_no_package_hides_a_public_name() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    modules = {path.stem for path in PACKAGE.glob("*.py")}
+    assert set(unstuck.__all__) & (packages | modules) == set()

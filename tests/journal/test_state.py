@@ -35,8 +35,8 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import CheckResult, Verdict
 from unstuck.policy.history import history
 from unstuck.policy.schedule import blocked_tasks, startable
-from unstuck.report.event_lines import event_line
-from unstuck.report.summaries import summary
+from unstuck.reports.event_lines import event_line
+from unstuck.reports.summaries import summary
 
 NAMES = st.sampled_from(["1.1", "1.2", "2.1", "unknown"])
 TASKS = (

@@ -30,7 +30,7 @@ from unstuck.model.text import one_line, visible
 from unstuck.model.verdict import CheckResult
 from unstuck.plans.review import Proposal
 from unstuck.process.atomic_files import MAX_PLAN_BYTES, change_file, read_plan_bytes, write_atomically
-from unstuck.report.draft_briefs import PLAN_SHAPES, draft_brief, repair_brief
+from unstuck.reports.draft_briefs import PLAN_SHAPES, draft_brief, repair_brief
 from unstuck.verify.check_cache import open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
 from unstuck.verify.checks import CleanCheckout, check_on, diagnosed

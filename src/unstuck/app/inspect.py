@@ -33,8 +33,8 @@ from unstuck.model.text import one_line
 from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.caller import Owner
 from unstuck.redaction.redactor import redactor
-from unstuck.report.run_page import pull_request
-from unstuck.report.summaries import Summary, summary
+from unstuck.reports.run_page import pull_request
+from unstuck.reports.summaries import Summary, summary
 
 TAIL_BYTES, DID_CHARS = 8192, 200
 FILE = "pull-request.md"

@@ -56,7 +56,7 @@ from unstuck.process.atomic_files import remove_unfinished_writes, require_writa
 from unstuck.process.caller import RequestProof, calling_session, user_name
 from unstuck.process.clock import Clock, SystemClock
 from unstuck.redaction.redactor import REDACTED, redactor
-from unstuck.report.summaries import Summary, summary
+from unstuck.reports.summaries import Summary, summary
 from unstuck.toolchain.detection import way_around
 
 REQUEST_TIMEOUT_SECONDS = 10.0

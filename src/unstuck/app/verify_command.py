@@ -33,8 +33,8 @@ from unstuck.process.atomic_files import DiskFiles, write_atomically
 from unstuck.process.clock import SystemClock
 from unstuck.process.processes import LocalProcesses
 from unstuck.redaction.redactor import redactor
-from unstuck.report.verdict_formats import junit_xml as junit_text
-from unstuck.report.verdict_formats import sarif_text
+from unstuck.reports.verdict_formats import junit_xml as junit_text
+from unstuck.reports.verdict_formats import sarif_text
 from unstuck.verify.check_cache import Memory, NoMemory, open_memory
 from unstuck.verify.check_context import CheckContext, with_check_timeout
 from unstuck.verify.checks import CleanCheckout, SetupFailed

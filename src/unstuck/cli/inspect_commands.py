@@ -19,10 +19,10 @@ from unstuck.model.text import iso
 from unstuck.policy.history import first_questions, replay_decisions
 from unstuck.policy.profiles import Policy, rungs_of
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.event_lines import action_text
-from unstuck.report.questions import causes, stuck_report
-from unstuck.report.run_page import run_page
-from unstuck.report.summaries import STATUS_WORDS, acceptance_note, lineage_text
+from unstuck.reports.event_lines import action_text
+from unstuck.reports.questions import causes, stuck_report
+from unstuck.reports.run_page import run_page
+from unstuck.reports.summaries import STATUS_WORDS, acceptance_note, lineage_text
 
 if TYPE_CHECKING:
     from unstuck.app.inspect import View

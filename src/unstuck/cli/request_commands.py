@@ -9,7 +9,7 @@ from unstuck.cli import say
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Acted, Entry, Operated, Verb
 from unstuck.model.text import one_line
-from unstuck.report.event_lines import event_line
+from unstuck.reports.event_lines import event_line
 
 task_argument = click.argument("task")
 LONGEST = 200

@@ -28,7 +28,7 @@ from unstuck.compat.smart_ralph import RECOVERY
 from unstuck.journal.run_state import RunState
 from unstuck.model.errors import BadUsage
 from unstuck.model.event import Entry, Options, RunResumed
-from unstuck.report.summaries import Summary, run_object
+from unstuck.reports.summaries import Summary, run_object
 
 if TYPE_CHECKING:
     from unstuck.app.run import Run

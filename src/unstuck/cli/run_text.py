@@ -34,9 +34,9 @@ from unstuck.journal.task_state import AttemptState
 from unstuck.model.event import Classified, Entry, SessionStarted
 from unstuck.model.failure import Kind
 from unstuck.model.text import counted
-from unstuck.report.event_lines import event_line
-from unstuck.report.questions import adds_to_question, question
-from unstuck.report.summaries import STATUS_WORDS, Row, Summary, acceptance_note, lineage_text
+from unstuck.reports.event_lines import event_line
+from unstuck.reports.questions import adds_to_question, question
+from unstuck.reports.summaries import STATUS_WORDS, Row, Summary, acceptance_note, lineage_text
 
 if TYPE_CHECKING:
     from unstuck.app.services import Watcher

@@ -30,7 +30,7 @@ from unstuck.journal.task_state import TaskState
 from unstuck.model.event import AttemptStarted, Entry
 from unstuck.model.text import visible, waits
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.summaries import STATUS_WORDS
+from unstuck.reports.summaries import STATUS_WORDS
 
 LAST_EVENTS = 3
 FEWEST_ROWS = 3

@@ -10,7 +10,7 @@ import click
 from unstuck.cli import json_option, say
 from unstuck.cli.terminal_text import ending_on_interrupt, first_few, plain, show_step, span
 from unstuck.model.verdict import CheckResult, Verdict
-from unstuck.report.verdict_formats import check_object
+from unstuck.reports.verdict_formats import check_object
 
 EXITS = {"pass": 0, "fail": 1, "inconclusive": 3}
 MARKS = {"pass": ("✔", "green"), "fail": ("✘", "red"), "inconclusive": ("·", "yellow")}

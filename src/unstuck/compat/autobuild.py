@@ -20,7 +20,7 @@ from unstuck.model.plan import Plan, Task, find_task_id, subject_parts
 from unstuck.model.text import iso, one_line
 from unstuck.model.verdict import CheckKind, Verdict
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.verdict_formats import check_object
+from unstuck.reports.verdict_formats import check_object
 
 FOLDER = ".autobuild"
 COMPLETE = ("complete", "completed")

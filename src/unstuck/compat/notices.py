@@ -32,7 +32,7 @@ from unstuck.model.plan import Plan, Problem, Task
 from unstuck.model.text import counted, fill, one_line
 from unstuck.model.verdict import Verdict
 from unstuck.policy.schedule import siblings
-from unstuck.report.halt_summary import missing_package, resume_command
+from unstuck.reports.halt_summary import missing_package, resume_command
 
 QUOTE_CHARS = 200
 MAX_TESTS = 5

@@ -21,7 +21,7 @@ from unstuck.plans.plan_file import PlanFile
 from unstuck.policy.profiles import Limits
 from unstuck.policy.schedule import blocked_tasks
 from unstuck.process.atomic_files import DiskFiles, write_atomically
-from unstuck.report.event_lines import event_line
+from unstuck.reports.event_lines import event_line
 
 Told = Callable[[str], None]
 Edit = tuple[Verb, str, str]
@@ -71,8 +71,8 @@ class Projections:
     def write(self, state: RunState, changed: Sequence[str]) -> None:
         """Bring everything up to date; the config, which names the last event covered, comes last."""
         from unstuck.compat.auto_claude import attempt_history, build_commits
-        from unstuck.report.questions import stuck_report
-        from unstuck.report.summaries import lineage_text
+        from unstuck.reports.questions import stuck_report
+        from unstuck.reports.summaries import lineage_text
 
         if not self.home.parent.is_dir():  # the checkout was moved or removed: nothing is made in its place
             return
@@ -115,7 +115,7 @@ class Projections:
 
     def _write_checks(self, state: RunState) -> None:
         """Write the last verdict of every task for other tools."""
-        from unstuck.report.verdict_formats import junit_xml, sarif_text
+        from unstuck.reports.verdict_formats import junit_xml, sarif_text
 
         run = state.started.run if state.started else ""
         tasks = state.tasks.values()

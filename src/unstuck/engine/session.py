@@ -17,7 +17,7 @@ from unstuck.model.plan import END_TO_END_ID
 from unstuck.policy.history import continued_session, recent_failures
 from unstuck.policy.schedule import blocking_breaker, next_agent
 from unstuck.remedies.learning import pattern
-from unstuck.report.briefs import brief, continuation_brief
+from unstuck.reports.briefs import brief, continuation_brief
 
 POLL_SECONDS = 1.0
 

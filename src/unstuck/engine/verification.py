@@ -14,7 +14,7 @@ from unstuck.model.failure import Failure
 from unstuck.model.orders import Subject
 from unstuck.model.outcome import Ended, Outcome
 from unstuck.model.verdict import Verdict
-from unstuck.report.verdict_formats import NOT_COUNTED, red_before_note, verdict_notes
+from unstuck.reports.verdict_formats import NOT_COUNTED, red_before_note, verdict_notes
 from unstuck.toolchain.toolchains import manifest_files
 from unstuck.verify.checks import CleanCheckout, SetupFailed, hindered, on_base
 

@@ -25,7 +25,7 @@ from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Judged, Kind
 from unstuck.policy.history import loop_signal
 from unstuck.policy.plan_changes import fix_block
-from unstuck.report.briefs import hints
+from unstuck.reports.briefs import hints
 
 if TYPE_CHECKING:
     from unstuck.library.recovery import Recovery

@@ -53,8 +53,8 @@ from unstuck.remedies.learning import Lessons
 from unstuck.remedies.lessons_file import change_lessons, read_lessons
 from unstuck.remedies.machine import lessons_path
 from unstuck.remedies.recovery_plan import Plan, Strategy, plan_json
-from unstuck.report.briefs import hints
-from unstuck.report.questions import stuck_report
+from unstuck.reports.briefs import hints
+from unstuck.reports.questions import stuck_report
 
 TAIL_CHARS, APPROACH_CHARS = 4000, 300
 SAME_ATTEMPT = (Stage.EXECUTE, Stage.WAIT)

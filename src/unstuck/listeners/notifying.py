@@ -25,7 +25,7 @@ from unstuck.model.failure import Kind
 from unstuck.model.text import one_line, visible, waits
 from unstuck.process.atomic_files import DiskFiles
 from unstuck.process.command import Command, Processes
-from unstuck.report.questions import cause_of, question
+from unstuck.reports.questions import cause_of, question
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]
 LONG_WAIT = 60.0

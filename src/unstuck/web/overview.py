@@ -22,8 +22,8 @@ from unstuck.model.event import (
 from unstuck.model.landing import run_branch
 from unstuck.model.text import visible
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.event_lines import event_line
-from unstuck.report.summaries import Row, Summary, recovered_kinds, summary
+from unstuck.reports.event_lines import event_line
+from unstuck.reports.summaries import Row, Summary, recovered_kinds, summary
 
 SCHEMA = 1
 LAST_EVENTS = 400

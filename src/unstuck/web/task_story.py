@@ -22,10 +22,10 @@ from unstuck.model.failure import KINDS, Failure
 from unstuck.model.outcome import Outcome, ToolCall
 from unstuck.model.text import one_line
 from unstuck.model.verdict import Verdict
-from unstuck.report.event_lines import action_text, event_line
-from unstuck.report.questions import question, stuck_report
-from unstuck.report.summaries import lineage_text
-from unstuck.report.verdict_formats import check_object
+from unstuck.reports.event_lines import action_text, event_line
+from unstuck.reports.questions import question, stuck_report
+from unstuck.reports.summaries import lineage_text
+from unstuck.reports.verdict_formats import check_object
 from unstuck.web.overview import clean, event_object
 
 BODY_CHARS, OUTPUT_CHARS = 8_000, 12_000

@@ -7,8 +7,8 @@ from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import CheckResult
-from unstuck.report.event_lines import action_text
-from unstuck.report.summaries import Summary, failed_attempts
+from unstuck.reports.event_lines import action_text
+from unstuck.reports.summaries import Summary, failed_attempts
 
 TITLE_CHARS = 72
 QUOTE_CHARS = 200

@@ -6,7 +6,7 @@ from typing import Final
 from unstuck.model.plan import Problem
 from unstuck.model.text import one_line, quoted
 from unstuck.model.verdict import Check
-from unstuck.report.briefs import join_parts, section
+from unstuck.reports.briefs import join_parts, section
 
 GOAL_HEADING = "What is wanted, in the words of whoever wants it"
 GOAL_CHARS = 200_000

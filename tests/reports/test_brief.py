@@ -15,7 +15,7 @@ from unstuck.model.plan import Task
 from unstuck.model.verdict import Check
 from unstuck.policy.approaches import words_to_avoid
 from unstuck.policy.plan_changes import read_request
-from unstuck.report.briefs import brief
+from unstuck.reports.briefs import brief
 
 TASK = Task(id="1.3", title="Add a parser", body="- [ ] 1.3 Add a parser\n  - **Do**: parse", files=("src/parser.py",))
 CHECKS = (Check(command="pytest tests/test_parser.py"), Check(command="ruff check .", kind="lint"))

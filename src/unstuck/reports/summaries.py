@@ -15,8 +15,8 @@ from unstuck.model.outcome import Ending
 from unstuck.model.text import counted, iso, one_line, waits
 from unstuck.model.verdict import Status
 from unstuck.policy.schedule import blocked_tasks
-from unstuck.report.halt_summary import halt_lines
-from unstuck.report.questions import Cause, causes
+from unstuck.reports.halt_summary import halt_lines
+from unstuck.reports.questions import Cause, causes
 
 STATUS_WORDS: Final = {
     "complete": "landed",

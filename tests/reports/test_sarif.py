@@ -4,7 +4,7 @@ import json
 
 from unstuck import __version__
 from unstuck.model.verdict import Remark
-from unstuck.report.verdict_formats import sarif_text
+from unstuck.reports.verdict_formats import sarif_text
 
 REMARKS = (
     Remark(rule="test-deleted", severity="reject", path="tests/test a.py", line=7, says="The test is gone."),
