@@ -83,7 +83,6 @@ def test_nothing_that_a_page_names_is_read_as_a_path(board: Served) -> None:
     cookie = board.cookie()
     asked = [
         "/api/story?task=../../../../etc/passwd",
-        "/api/story?run=../journal&task=1.1",
         "/api/brief?task=1.1&attempt=../1",
         "/api/diff?task=1.1&attempt=99999999999",
         "/api/diff?task=1.1&attempt=7",
@@ -92,6 +91,17 @@ def test_nothing_that_a_page_names_is_read_as_a_path(board: Served) -> None:
     assert {path: board.ask(path, cookie=cookie).status for path in asked} == dict.fromkeys(asked, 400)
     assert board.ask("/../../etc/passwd", cookie=cookie).status == 404
     assert board.ask("/ui/..%2f..%2fsecret", cookie=cookie).status == 404
+
+
+def test_an_unknown_run_is_answered_with_404_at_every_address_that_names_one(board: Served) -> None:
+    page = {"cookie": board.cookie(), "origin": board.origin, "content_type": "application/json"}
+    paths = ("/api/events?", "/api/story?task=1.1&", "/api/diff?task=1.1&attempt=1&", "/api/brief?task=1.1&")
+    answers = [board.ask(f"{path}run={run}", **page) for path in paths for run in ("nowhere", "../journal", "%ff")]
+    answers.append(
+        board.ask("/api/ask", method="POST", body={"run": "nowhere", "task": "1.1", "verb": "retry"}, **page)
+    )
+    assert {answer.status for answer in answers} == {404}
+    assert all(answer.json["error"].startswith("There is no run") for answer in answers)
 
 
 def test_a_story_holds_checks_words_brief_and_diff(board: Served) -> None:

@@ -99,6 +99,10 @@ NEED_WORDS = ("answer", "accept")
 LONGEST_WORDS = 10_000
 
 
+class UnknownRun(BadUsage):
+    """A request names a run that the journal does not have."""
+
+
 class Hub:
     """What all pages share. Its methods may be called from any thread."""
 
@@ -114,6 +118,12 @@ class Hub:
         """Return the name of the latest run; empty where there is none yet."""
         runs = self._follower.runs()
         return runs[-1] if runs else ""
+
+    def require(self, run: str) -> None:
+        """Raise UnknownRun unless the journal has the run."""
+        with self._lock:
+            if run not in self._runs and run not in self._follower.runs():
+                raise UnknownRun(f"There is no run {run[:80]!r} here.", hint="See all of them with `unstuck runs`.")
 
     def refresh(self, run: str) -> int:
         """Read what the journal has new of a run; return its version."""
@@ -219,8 +229,7 @@ class Hub:
 
     def _followed(self, run: str) -> Followed:
         """Return a run that is known and not older than a tick."""
-        if run not in self._runs and run not in self._follower.runs():
-            raise BadUsage(f"There is no run {run[:80]!r} here.", hint="See all of them with `unstuck runs`.")
+        self.require(run)
         if time.monotonic() - self._seen.get(run, 0.0) > TICK_SECONDS:
             self.refresh(run)
         return self._runs[run]

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
 from unstuck.shipped import shipped
 from unstuck.web.access import KEY_CHARS, LOOPBACK, Admission, is_loopback
-from unstuck.web.hub import TICK_SECONDS, Hub, refusal
+from unstuck.web.hub import TICK_SECONDS, Hub, UnknownRun, refusal
 from unstuck.web.page import ENTRY, PARTS, POLICY, served_page
 
 PORT = 7433
@@ -259,6 +259,8 @@ def application(hub: Hub, admission: Admission) -> Starlette:
 
 async def _refused(_request: Request, error: Exception) -> Response:
     assert isinstance(error, UnstuckError)
+    if isinstance(error, UnknownRun):
+        return JSONResponse(refusal(error), 404)
     return JSONResponse(refusal(error), 400 if isinstance(error, BadUsage) else 500)
 
 
@@ -291,6 +293,7 @@ def _run(request: Request, hub: Hub) -> str:
     run = request.query_params.get("run", "") or hub.latest()
     if not run:
         raise BadUsage("There is no run in this repository yet.", hint="Start one with `unstuck run PLAN`.")
+    hub.require(run)
     return run
 
 
