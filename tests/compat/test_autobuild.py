@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from unstuck.compat.autobuild import config, phase
-from unstuck.diagnosis.captured import capture, headline
+from unstuck.diagnosis.captured import failure_details, headline
 from unstuck.journal.run_state import RunState, fold
 from unstuck.model.action import Accept, Action, Decision, Halt, Retry
 from unstuck.model.changes import Changes
@@ -213,7 +213,7 @@ TYPES = "src/a.ts(12,3): error TS2322: Type 'string' is not assignable to type '
 )  # fmt: skip
 def test_each_type_has_its_own_facts(failure: Failure, captured: dict[str, Any]) -> None:
     outcome = Outcome(ended=Ended(ending="wall_clock", seconds=600.0, tail="starting\nnpm test\n"), claim="done")
-    assert capture(failure, Verdict(status="fail", tree="t", base="b"), outcome) == captured
+    assert failure_details(failure, Verdict(status="fail", tree="t", base="b"), outcome) == captured
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from unstuck.compat.keyword_lists import auto_claude_type, forgekeeper_category
-from unstuck.diagnosis.classifying import classify, evidence_of, set_up_failed
+from unstuck.diagnosis.classifying import classify, evidence_of, setup_failure
 from unstuck.diagnosis.evidence import KIND_OF_SESSION_END, KIND_OF_SIGNAL, Evidence
 from unstuck.diagnosis.rulebook import Rulebook, guidance, open_rulebook
 from unstuck.model.failure import KINDS, Kind
@@ -76,7 +76,7 @@ def test_an_ending_is_judged_by_the_engine(case: dict[str, Any], rulebook: Ruleb
 
 @pytest.mark.parametrize("case", [case for case in CASES if "setup" in case], ids=name)
 def test_a_set_up_that_fails_is_told_with_its_command(case: dict[str, Any]) -> None:
-    failure = set_up_failed(case["setup"], Ended(ending="exited", exit_code=1, tail=case["tail"]))
+    failure = setup_failure(case["setup"], Ended(ending="exited", exit_code=1, tail=case["tail"]))
     assert failure.kind == case["kind"]
     assert case["setup"] in failure.summary
 

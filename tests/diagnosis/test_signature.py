@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.growth import faster_than_linear
 
-from unstuck.diagnosis.signature import _ROOTS, normal, signature
+from unstuck.diagnosis.signature import _ROOTS, normal_form, signature
 from unstuck.model.text import shown
 
 SAME = [
@@ -118,7 +118,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_the_same_failure_again_has_the_same_signature(one: str, other: str) -> None:
-    assert normal(one) == normal(other)
+    assert normal_form(one) == normal_form(other)
     assert signature(one) == signature(other) != ""
 
 
@@ -153,20 +153,20 @@ def test_lines_are_taken_as_text() -> None:
 
 def test_warnings_successes_and_progress_around_the_error_do_not_matter() -> None:
     around = "collected 9 items\ntest_error_handling PASSED\nwarning: unused variable\n0 errors\n"
-    assert normal(f"{around}ZeroDivisionError: division by zero\n") == "ZeroDivisionError: division by zero"
+    assert normal_form(f"{around}ZeroDivisionError: division by zero\n") == "ZeroDivisionError: division by zero"
 
 
 def test_a_syntax_error_is_known_by_its_file() -> None:
     text = '  File "/w/{}", line 3\n    if x\n        ^\nSyntaxError: invalid syntax\n'
-    assert normal(text.format("cart.py")) == "cart.py: SyntaxError: invalid syntax"
+    assert normal_form(text.format("cart.py")) == "cart.py: SyntaxError: invalid syntax"
     assert signature(text.format("cart.py")) != signature(text.format("till.py"))
 
 
 def test_the_decisive_line_is_found_in_the_middle_of_ten_megabytes() -> None:
     chatter = "\n".join(f"[{n}] step {n} of many, all is well with /srv/shop/{n}.txt" for n in range(90_000))
-    assert normal(f"{chatter}\nOSError: the till is shut\n{chatter}") == "OSError: the till is shut"
-    assert normal(" " * 9_000_000 + "Error: x") == "Error: x"
-    assert faster_than_linear([chatter, "error " * 300_000], normal) == []
+    assert normal_form(f"{chatter}\nOSError: the till is shut\n{chatter}") == "OSError: the till is shut"
+    assert normal_form(" " * 9_000_000 + "Error: x") == "Error: x"
+    assert faster_than_linear([chatter, "error " * 300_000], normal_form) == []
 
 
 HOSTILE = [
@@ -233,7 +233,7 @@ def run_of_one_failure(draw: st.DrawFn) -> str:
 @given(run_of_one_failure(), run_of_one_failure())
 @settings(deadline=None)
 def test_noise_never_changes_a_signature(one: str, other: str) -> None:
-    assert normal(one) == normal(other)
+    assert normal_form(one) == normal_form(other)
 
 
 ERRORS = st.sampled_from(["ValueError", "KeyError", "OSError", "TimeoutError", "pkg.CartError"])
@@ -264,7 +264,7 @@ PIECES = st.sampled_from(
 @given(st.text() | run_of_one_failure() | st.lists(PIECES, max_size=14).map("".join))
 @settings(max_examples=150, deadline=None)
 def test_a_normal_form_is_its_own_normal_form(text: str) -> None:
-    assert normal(normal(text)) == normal(text)
+    assert normal_form(normal_form(text)) == normal_form(text)
 
 
 @given(st.binary().map(lambda raw: raw.decode(errors="surrogateescape")), st.lists(st.text()))

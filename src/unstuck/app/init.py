@@ -29,7 +29,7 @@ from unstuck.model.text import counted, one_line
 from unstuck.model.verdict import Check, CheckKind, CheckResult
 from unstuck.plans.plan_file import open_plan
 from unstuck.process.atomic_files import write_atomically
-from unstuck.toolchain.detection import Proposal, Stack, detect, joined
+from unstuck.toolchain.detection import Proposal, Stack, detect, joined_checks
 from unstuck.verify.baseline import compare
 from unstuck.verify.change import part_of
 from unstuck.verify.check_cache import open_memory
@@ -249,7 +249,7 @@ def config_text(agents: Sequence[str], stack: Stack, gates: Sequence[FoundGate])
 def _gates(gates: Sequence[FoundGate]) -> list[str]:
     """Write each gate below what was seen of it."""
     lines: list[str] = []
-    for check in joined([(gate.kind, gate.line) for gate in gates if gate.kept]):
+    for check in joined_checks([(gate.kind, gate.line) for gate in gates if gate.kept]):
         lines += dict.fromkeys(f"# {gate.kind}: {gate.says}" for gate in gates if gate.kept and gate.kind == check.kind)
         lines.append(f"{check.kind} = {_quoted(check.command)}")
     for gate in gates:

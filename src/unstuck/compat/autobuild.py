@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.agents.printed_json import PhaseResult
-from unstuck.diagnosis.captured import capture, headline, phase_type
-from unstuck.diagnosis.classifying import result_of
+from unstuck.diagnosis.captured import failure_details, headline, phase_type
+from unstuck.diagnosis.classifying import reported_result
 from unstuck.git.git_command import Git
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import AttemptState, TaskState
@@ -248,7 +248,7 @@ def _timestamps(task: TaskState) -> dict[str, Any]:
 def _execution(state: RunState, task: TaskState, last: AttemptState | None) -> dict[str, Any] | None:
     if last is None:
         return None
-    claim = result_of(last.outcome) if last.outcome else None
+    claim = reported_result(last.outcome) if last.outcome else None
     total = len(task.task.items) or 1
     done = min(max(claim.tasks_completed, 0), total) if isinstance(claim, PhaseResult) and last.failure else 0
     run = state.started.run if state.started else ""
@@ -320,7 +320,7 @@ def _attempt(attempt: AttemptState) -> dict[str, Any]:
         "type": phase_type(failure) if failure else None,
         "kind": failure.kind if failure else None,
         "message": failure.summary if failure else None,
-        "captured": capture(failure, attempt.verdict, attempt.outcome) if failure else None,
+        "captured": failure_details(failure, attempt.verdict, attempt.outcome) if failure else None,
         "decision": attempt.decision.action.type if attempt.decision else None,
         "reason": attempt.decision.reason if attempt.decision else None,
         "snapshot": attempt.snapshot,

@@ -21,7 +21,7 @@ from unstuck.compat.autobuild_blocks import (
     RETRY_BLOCK,
     USER_ACTIONS,
 )
-from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.captured import failure_details, headline, phase_type
 from unstuck.journal.run_state import RunState
 from unstuck.journal.stages import Stage
 from unstuck.journal.task_state import AttemptState, TaskState
@@ -112,7 +112,7 @@ def _final_failure(task: Task, failed: AttemptState, attempts: int, noun: str) -
     kind = phase_type(failure)
     labels = {**CAPTURED_LABELS, **(CAPTURED_TEST_LABELS if kind == "test_failure" else {})}
     facts = []
-    for name, value in capture(failure, failed.verdict, failed.outcome).items():
+    for name, value in failure_details(failure, failed.verdict, failed.outcome).items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if value or value == 0:
             facts.append(f"- {labels[name]}: {one_line(text, QUOTE_CHARS)}")
@@ -160,7 +160,7 @@ def _retry(state: RunState, name: str) -> str:
     failure = task.tries[-2].failure
     if failure is None:
         return ""
-    captured = capture(failure)
+    captured = failure_details(failure)
     files = captured.get("files", [])
     where = f" in {files[0]}" if len(files) == 1 else ""
     tests = captured.get("tests")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unstuck.agents.printed_json import PhaseResult, UnreadableResult
-from unstuck.diagnosis.classifying import result_of
+from unstuck.diagnosis.classifying import reported_result
 from unstuck.diagnosis.output.reading import Finding, Reading
 from unstuck.diagnosis.output.tool_output import error_of, read_output
 from unstuck.model.failure import KINDS, Failure
@@ -25,7 +25,7 @@ def phase_type(failure: Failure) -> str:
     return KINDS[failure.kind].phase_type or "unknown"
 
 
-def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
+def failure_details(failure: Failure, verdict: Verdict | None = None, outcome: Outcome | None = None) -> dict[str, Any]:
     """Return the details of a failure that autobuild lists for its type."""
     kind = phase_type(failure)
     match kind:
@@ -42,7 +42,7 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
         case "task_incomplete":
             return _progress_details(outcome)
         case "parse_error":
-            unread = result_of(outcome) if outcome else None
+            unread = reported_result(outcome) if outcome else None
             reason = one_line(unread.reason, MESSAGE_CHARS) if isinstance(unread, UnreadableResult) else failure.summary
             return {"reason": reason, "last_activity": _last_line(outcome.ended) if outcome else ""}
         case _:
@@ -52,7 +52,7 @@ def capture(failure: Failure, verdict: Verdict | None = None, outcome: Outcome |
 def headline(failure: Failure, before: Failure | None = None) -> str:
     """Return a failure in a few words: `3 tests failing`, or `3 tests still failing` after the same type."""
     kind = phase_type(failure)
-    count = capture(failure).get("count") if kind in NOUNS else None
+    count = failure_details(failure).get("count") if kind in NOUNS else None
     if not count:
         return failure.summary
     noun = f"{count} {NOUNS[kind]}{'s'[: count != 1]}"
@@ -61,9 +61,9 @@ def headline(failure: Failure, before: Failure | None = None) -> str:
     return f"{noun} still failing" if before is not None and phase_type(before) == kind else f"{noun} failing"
 
 
-def said(failure: Failure) -> str:
+def first_message(failure: Failure) -> str:
     """Return the first message about the failure, or an empty string."""
-    messages: Sequence[str] = capture(failure).get("messages", ())
+    messages: Sequence[str] = failure_details(failure).get("messages", ())
     return messages[0] if messages else ""
 
 
@@ -134,7 +134,7 @@ def _progress_details(outcome: Outcome | None) -> dict[str, Any]:
     if outcome is None:
         return {}
     details: dict[str, Any] = {"claimed": outcome.claim, "last_activity": _last_line(outcome.ended)}
-    result = result_of(outcome)
+    result = reported_result(outcome)
     if isinstance(result, PhaseResult):
         details |= {"tasks_completed": result.tasks_completed, "tasks_total": result.tasks_total}
         if result.error_message:

@@ -194,14 +194,14 @@ EVENT = re.compile(r'^\{.*\}$|":.*\}$')
 """A line of an event record, or the end of one that is cut."""
 
 
-def result_of(outcome: Outcome) -> PhaseResult | UnreadableResult | None:
+def reported_result(outcome: Outcome) -> PhaseResult | UnreadableResult | None:
     """Return the result that the agent reported in autobuild's form, where it did."""
     return read_result(outcome.words)
 
 
 def _with_result(outcome: Outcome, failure: Failure) -> Failure:
     """Return a failure as the agent's own result explains it, or unchanged without a result."""
-    result = result_of(outcome)
+    result = reported_result(outcome)
     if result is None or not failure.charged or outcome.claim == "failed":
         return failure
     because = _clause(failure)
@@ -219,13 +219,13 @@ def _with_result(outcome: Outcome, failure: Failure) -> Failure:
 
 def _names_a_check(outcome: Outcome) -> bool:
     """Return whether an agent that gave up reports a failed check, which then says more than the agent."""
-    result = result_of(outcome)
+    result = reported_result(outcome)
     return isinstance(result, PhaseResult) and result.error_type in CHECK_ERROR_TYPES
 
 
 def _own_words(outcome: Outcome) -> str:
     """Return the error that an agent reports: in its result, in a block, or in its last words."""
-    result, report = result_of(outcome), failure_report(outcome.words)
+    result, report = reported_result(outcome), failure_report(outcome.words)
     error = "" if report.error == NO_MARKER else report.error
     if isinstance(result, PhaseResult):
         error = result.error_message
@@ -249,7 +249,7 @@ def conflict(files: tuple[str, ...], touches: tuple[Touch, ...] = ()) -> Failure
     return replace(failure, touches=touches)
 
 
-def red_together(failure: Failure, other: str) -> Failure:
+def combined_failure(failure: Failure, other: str) -> Failure:
     """Return the failure of work that is green alone and red together with another task."""
     how = f"Green alone, red together with {other}: {_clause(failure)}"
     error = f"red together with {other}: {failure.error}" if failure.error else ""
@@ -260,7 +260,7 @@ def _touched(touch: Touch) -> str:
     return f"lines {touch.first}-{touch.last}" if touch.how == "modified" else touch.how
 
 
-def set_up_failed(command: str, ended: Ended) -> Failure:
+def setup_failure(command: str, ended: Ended) -> Failure:
     """Return the failure of a fresh worktree whose set-up failed."""
     return _failure(Kind.SETUP_FAILED, ended.tail, because=f"`{command}`", error=error_of(Reading(), ended.tail))
 
@@ -272,7 +272,7 @@ def sandbox_failed(problem: str, way_on: str) -> Failure:
     return Failure(kind=Kind.SETUP_FAILED, summary=summary, detail=summary, error=error)
 
 
-def failed_call(diagnosis: Diagnosis) -> Failure:
+def call_failure(diagnosis: Diagnosis) -> Failure:
     """Return the failure of an attempt that is known only by the output of its last call."""
     whole = f"{diagnosis.evidence.stdout}\n{diagnosis.evidence.stderr}".strip()
     return replace(

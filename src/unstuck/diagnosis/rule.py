@@ -113,7 +113,7 @@ def _refuse(pattern: str, tree: Any) -> None:
         raise BadPattern("it repeats something that itself repeats or branches, which can take for ever")
 
 
-def cost(pattern: str) -> int:
+def pattern_cost(pattern: str) -> int:
     """Return how many steps a search may take on one line, at worst and roughly."""
     return _cost(re._parser.parse(pattern, re.ASCII))  # type: ignore[attr-defined]  # noqa: SLF001  # no public parser
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unstuck.diagnosis.rule import MARKS, MAX_COST, BadPattern, Rule, cost, needles
+from unstuck.diagnosis.rule import MARKS, MAX_COST, BadPattern, Rule, needles, pattern_cost
 from unstuck.model.errors import BadUsage
 from unstuck.model.failure import Kind
 
@@ -109,7 +109,7 @@ def _from_toml(path: Path, text: str, row: dict[str, Any], start: int, *, truste
         texts, also = needles(row["pattern"])
     except BadPattern as error:
         raise _refused(path, line("pattern"), f"the pattern is not supported: {error}") from error
-    if not trusted and cost(row["pattern"]) > MAX_COST:
+    if not trusted and pattern_cost(row["pattern"]) > MAX_COST:
         raise _refused(
             path, line("pattern"), "the pattern's repeats can take very long together; bound them, as in \\S{1,40}"
         )

@@ -28,14 +28,14 @@ MOST_ROUNDS = 6
 
 def signature(text: str | Iterable[str], kind: str = "", tests: Sequence[str] = ()) -> str:
     """Return a readable word and a hash of the normal form, or an empty string without text and kind."""
-    form = normal(text, tests)
+    form = normal_form(text, tests)
     if not form and not kind:
         return ""
     digest = hashlib.sha256(f"{kind}\n{form}".encode(errors="replace")).hexdigest()
     return f"{kind or _slug(form)}-{digest[:HASH_CHARS]}"
 
 
-def normal(text: str | Iterable[str], tests: Sequence[str] = ()) -> str:
+def normal_form(text: str | Iterable[str], tests: Sequence[str] = ()) -> str:
     """Return what names the failure, one fact per line, without what changes from run to run."""
     whole = text if isinstance(text, str) else "\n".join(text)
     form = "\n".join(_facts(shown(whole), tests))

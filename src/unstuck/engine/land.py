@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from unstuck.diagnosis.classifying import conflict, red, red_together
+from unstuck.diagnosis.classifying import combined_failure, conflict, red
 from unstuck.engine.context import TaskRun
 from unstuck.journal.task_state import TaskState
 from unstuck.model.action import Accept
@@ -76,7 +76,7 @@ def check_with_landed(run: TaskRun, task: TaskState) -> Failure | None:
         run.services.processes.prepare_command(run.services.checks.environment(landed_task, checkout.slot))
         result = check_on(checkout, check, attempt.verdict.base, attempt.verdict.tree)
         if result.status == "fail":
-            return red_together(red(result), landed_task)
+            return combined_failure(red(result), landed_task)
     return None
 
 
@@ -105,7 +105,7 @@ def name_conflicting_task(run: TaskRun, task: TaskState, failure: Failure) -> Fa
         return failure
     check = Check(command=_command_as_written(run, failed), kind=failed.kind)
     index = _first_failing(len(landed), lambda number: _fails_at(run, task, landed[number][1], check))
-    return red_together(failure, landed[index][0])
+    return combined_failure(failure, landed[index][0])
 
 
 def _first_failing(count: int, fails: Callable[[int], bool]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unstuck.app.remedy_plan import NOTHING_FAILED, Remedy, judged, make_call, open_remedies
-from unstuck.diagnosis.classifying import failed_call
+from unstuck.diagnosis.classifying import call_failure
 from unstuck.diagnosis.diagnosis_result import Diagnosis
 from unstuck.diagnosis.evidence import Evidence
 from unstuck.diagnosis.rule_files import catalog_guidance
@@ -175,7 +175,7 @@ class Recovery:
 
     def _failure(self, diagnosis: Diagnosis, now: float) -> Failure:
         """Return the failure to record: without secrets, with the end of the output only."""
-        judged = failed_call(diagnosis)
+        judged = call_failure(diagnosis)
         until = open_rulebook(self._cwd).resets_at(diagnosis, now) if diagnosis.resets else None
         return replace(
             judged,

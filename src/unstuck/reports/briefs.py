@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from unstuck.diagnosis.captured import advice as advice_on
-from unstuck.diagnosis.captured import capture, headline, phase_type
+from unstuck.diagnosis.captured import failure_details, headline, phase_type
 from unstuck.journal.task_state import AttemptState, TaskState
 from unstuck.model.event import PastAttempt
 from unstuck.model.failure import Failure
@@ -158,7 +158,7 @@ def _context(attempt: AttemptState, failure: Failure) -> list[str]:
     kind, summary = phase_type(failure), headline(failure)
     suffix = f" ({summary})" if summary != failure.summary else ""
     lines = [f"Type: {kind}{suffix}"] if kind != "unknown" else []
-    captured = capture(failure, attempt.verdict, attempt.outcome)
+    captured = failure_details(failure, attempt.verdict, attempt.outcome)
     if "tasks_total" in captured:
         lines.append(f"Tasks completed: {captured['tasks_completed']} of {captured['tasks_total']}")
     return [*lines, ""] if lines else []

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, NamedTuple
 
-from unstuck.diagnosis.captured import capture, headline, phase_type
-from unstuck.diagnosis.captured import said as failure_message
+from unstuck.diagnosis.captured import failure_details, headline, phase_type
+from unstuck.diagnosis.captured import first_message as failure_message
 from unstuck.journal.run_state import RunState
 from unstuck.journal.task_state import TaskState
 from unstuck.model.event import GOAL
@@ -191,7 +191,9 @@ def _first_step(task: TaskState) -> str:
     advice = FIRST_STEPS.get(kind, f"See what happened: unstuck show {task.task.id}")
     files: list[str] = []
     if failure is not None and kind in TYPES_WITH_FILES:
-        files = list(dict.fromkeys(touch.file for touch in failure.touches)) or capture(failure).get("files", [])
+        files = list(dict.fromkeys(touch.file for touch in failure.touches)) or failure_details(failure).get(
+            "files", []
+        )
     missing = missing_package(failure) if failure is not None and kind == "dependency_missing" else ("", "")
     if any(missing):
         package, install = missing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from unstuck.agents.claims import last_question, states_success
-from unstuck.diagnosis.captured import capture
+from unstuck.diagnosis.captured import failure_details
 from unstuck.diagnosis.output.tool_output import read_output
 from unstuck.journal.task_state import AttemptState, TaskState, awaits_approval
 from unstuck.model.action import Rollback
@@ -259,7 +259,7 @@ def _conflicts(failure: Failure) -> Iterable[str]:
         author = f"Task {touch.task}" if touch.task else "A commit of yours"
         lines = f"lines {touch.first}-{touch.last} of " if touch.how == "modified" else ""
         yield f"{author} {touch.how} {lines}{one_line(touch.file, QUOTE_CHARS)}."
-    if not failure.touches and (files := capture(failure).get("files")):
+    if not failure.touches and (files := failure_details(failure).get("files")):
         yield f"Both sides changed {', '.join(files)}."
 
 

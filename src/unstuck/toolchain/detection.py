@@ -64,10 +64,10 @@ class Stack:
     @property
     def checks(self) -> tuple[Check, ...]:
         """Return the first command of each proposal."""
-        return joined([(proposal.kind, proposal.lines[0]) for proposal in self.proposals])
+        return joined_checks([(proposal.kind, proposal.lines[0]) for proposal in self.proposals])
 
 
-def joined(lines: Sequence[tuple[CheckKind, str]]) -> tuple[Check, ...]:
+def joined_checks(lines: Sequence[tuple[CheckKind, str]]) -> tuple[Check, ...]:
     """Return one check for each kind, in which all lines of the kind must hold."""
     checks = []
     for kind in dict.fromkeys(kind for kind, _ in lines):

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from unstuck.diagnosis.classifying import set_up_failed
+from unstuck.diagnosis.classifying import setup_failure
 from unstuck.model.errors import Interrupted
 from unstuck.model.failure import Failure
 from unstuck.verify.check_context import CheckContext
@@ -30,7 +30,7 @@ def set_up(context: CheckContext, task_id: str, slot: int, *, needs: str | None 
         if ended.ending == "stopped":
             raise Interrupted
         if not ended.ok:
-            return set_up_failed(line, ended)
+            return setup_failure(line, ended)
     altered = [path for path in context.workspace.altered_files(slot) if path not in altered_before]
     context.workspace.remember_setup(slot, loose_before, altered)
     if not altered:  # the next `prepare` undoes changes of the tree itself, so they must be made again then
