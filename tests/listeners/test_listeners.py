@@ -125,7 +125,7 @@ def test_a_long_wait_is_told_once_or_again_after_hours(tmp_path: Path, hours: fl
     command = f'echo "$UNSTUCK_TASK" >> {tmp_path}/told'
     notifier = Notifier(
         config=NotifyConfig(waiting=command, repeat_hours=hours), root=tmp_path, store=tmp_path / "store",
-        processes=LocalProcesses(), told=complaints.append,
+        processes=LocalProcesses(), report=complaints.append,
     )  # fmt: skip
     waits = [
         ("1.1", AT, AT + 2), ("1.1", AT, AT + 9 * HOUR), ("1.2", AT + HOUR, AT + 9 * HOUR),

@@ -260,14 +260,14 @@ class Complaints:
 @contextmanager
 def listening(config: Config, layout: Layout, complaints: Complaints) -> Iterator[tuple[Listener, ...]]:
     """Return the listeners; at the end, what they still have to send is sent. What nobody asks for is not loaded."""
-    found: list[Listener] = [MetricsFile(path=layout.home / "metrics.jsonl", told=complaints)]
+    found: list[Listener] = [MetricsFile(path=layout.home / "metrics.jsonl", report=complaints)]
     with ExitStack() as stack:
         wanted = config.notify
         if any((wanted.stuck, wanted.asks, wanted.waiting, wanted.ended)):
             from unstuck.listeners.notifying import Notifier  # noqa: PLC0415  # an extra
 
             notifier = Notifier(
-                config=wanted, root=layout.root, store=layout.store, processes=LocalProcesses(), told=complaints
+                config=wanted, root=layout.root, store=layout.store, processes=LocalProcesses(), report=complaints
             )
             stack.callback(notifier.close)
             found.append(notifier)

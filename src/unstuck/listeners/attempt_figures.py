@@ -1,4 +1,4 @@
-"""Edge: What one attempt came to, in figures, and `.unstuck/metrics.jsonl`: one line of them per attempt, those that an earlier supervisor did not come to included."""
+"""Figures of attempts that ended, also written to `.unstuck/metrics.jsonl`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -17,22 +17,22 @@ from unstuck.process.atomic_files import DiskFiles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One attempt that is over."""
+    """The figures of an attempt that ended."""
 
     run: str
     task: str
     attempt: int
     agent: str
     kind: str | None
-    """How it failed; none where it did not."""
+    """The kind of its failure, or None."""
     decision: str
     verdict: str | None
     end: str | None
     sessions: int
     seconds: float
-    """How long its sessions took."""
+    """The duration of its sessions."""
     checked: float
-    """How long its checks took."""
+    """The duration of its checks in seconds."""
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
@@ -40,8 +40,7 @@ class Figures:
     ended: float
 
     def as_json(self) -> Mapping[str, Any]:
-        found = asdict(self)
-        return found | {
+        return asdict(self) | {
             "began": iso(self.began),
             "ended": iso(self.ended),
             "seconds": round(self.seconds, 3),
@@ -50,7 +49,7 @@ class Figures:
 
 
 def finished(entry: Entry, state: RunState) -> Figures | None:
-    """Return the figures of the attempt that an act ends; nothing for another fact, or an attempt that goes on."""
+    """Return the figures of the attempt that an event ends, or None if it ends none."""
     event = entry.event
     if not isinstance(event, Acted) or isinstance(event.action, Continue | Wait | Append):
         return None
@@ -59,10 +58,12 @@ def finished(entry: Entry, state: RunState) -> Figures | None:
 
 
 def all_finished(state: RunState) -> Iterator[Figures]:
-    """Return the figures of every attempt of a run that is over."""
+    """Yield the figures of every attempt of a run that has ended."""
     for task in state.tasks.values():
         for attempt in task.attempts:
-            acted = attempt is not task.attempts[-1] or not isinstance(task.last, Decided)  # else it is done again
+            acted = attempt is not task.attempts[-1] or not isinstance(
+                task.last, Decided
+            )  # else the action is repeated
             if acted and attempt.decision is not None and not attempt.continues:
                 yield _figures(state, task, attempt, attempt.ended or task.last_at)
 
@@ -92,42 +93,42 @@ def _figures(state: RunState, task: TaskState, attempt: AttemptState, at: float)
 
 @dataclass(slots=True, kw_only=True)
 class MetricsFile:
-    """Writes what each attempt came to."""
+    """Appends a line of figures to `.unstuck/metrics.jsonl` for each attempt that ended."""
 
     path: Path
-    told: Callable[[str], None]
-    """Hears, once, that the file cannot be written."""
-    _silent: bool = field(default=False)
+    report: Callable[[str], None]
+    """Called once with a message if the file cannot be written."""
+    _has_reported: bool = field(default=False)
 
     def __call__(self, entry: Entry, state: RunState) -> None:
         if isinstance(entry.event, RunStarted | RunResumed):
-            there = self._there()
-            missing = [one for one in all_finished(state) if _key(one) not in there]
+            written = self._written()
+            missing = [figures for figures in all_finished(state) if _key(figures) not in written]
             self._append(*missing)
         elif (figures := finished(entry, state)) is not None:
             self._append(figures)
 
-    def _there(self) -> set[tuple[str, str, int]]:
-        """Return the attempts that the file has; a line that somebody broke counts for none."""
-        found = set()
+    def _written(self) -> set[tuple[str, str, int]]:
+        """Return the attempts that the file has. A damaged line is ignored."""
+        attempts = set()
         for line in (DiskFiles().read(self.path) or "").splitlines():
             try:
-                one = json.loads(line)
-                found.add((one["run"], one["task"], one["attempt"]))
+                row = json.loads(line)
+                attempts.add((row["run"], row["task"], row["attempt"]))
             except (ValueError, TypeError, KeyError, RecursionError):
                 continue
-        return found
+        return attempts
 
     def _append(self, *lines: Figures) -> None:
         if not lines:
             return
-        text = "".join(f"{json.dumps({'schema': 1, **one.as_json()}, ensure_ascii=False)}\n" for one in lines)
+        text = "".join(f"{json.dumps({'schema': 1, **figures.as_json()}, ensure_ascii=False)}\n" for figures in lines)
         try:
             DiskFiles().append(self.path, text)
         except UnstuckError as error:
-            if not self._silent:
-                self._silent = True
-                self.told(f"The figures of attempts are not written any more: {error.message}")
+            if not self._has_reported:
+                self._has_reported = True
+                self.report(f"The figures of attempts are not written any more: {error.message}")
 
 
 def _key(figures: Figures) -> tuple[str, str, int]:

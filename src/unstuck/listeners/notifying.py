@@ -1,7 +1,7 @@
-"""Edge: Send messages to people: to a command with the facts in its environment, or to an Apprise address; nothing waits for them.
+"""Notifications of the user by a command or an Apprise address.
 
-What is worth waking a person for is told once per cause: stuck, asking, waiting for long, ended.
-Law: a message's text reaches a command by its environment and its stdin, and never its command line.
+Each cause is reported once: a stuck task, a question, a long wait, the end of a run. No run waits for a delivery.
+A command gets the text of a message in its environment and on stdin, never on its command line.
 """
 
 import json
@@ -29,16 +29,15 @@ from unstuck.reports.questions import cause_of, question
 
 Occasion = Literal["stuck", "asks", "waiting", "ended"]
 LONG_WAIT = 60.0
-"""Seconds from which on a wait is worth a message."""
+"""Seconds. A shorter wait causes no message."""
 TEXT_CHARS = 2_000
 TITLE_CHARS = 120
-STUCK = 3
-SECONDS = 60.0
-"""That one delivery may take."""
-FAREWELL_SECONDS = 30.0
-"""That the end of a run waits for what is still to be sent."""
-LOOK_SECONDS = 30.0
-HOUR = 3600.0
+EXIT_STUCK = 3
+DELIVERY_SECONDS = 60.0
+CLOSE_SECONDS = 30.0
+"""The end of a run waits this long for messages that are not sent yet."""
+REPEAT_CHECK_SECONDS = 30.0
+HOUR_SECONDS = 3600.0
 ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 MISSING = "the extra is not installed. {}"
@@ -47,11 +46,11 @@ REASON_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a person is told, with the facts behind it."""
+    """A message to the user, with the facts that it is about."""
 
     occasion: Occasion
     cause: str
-    """Two messages with the same cause say the same."""
+    """Two messages with the same cause have the same content."""
     title: str
     text: str
     run: str
@@ -60,17 +59,17 @@ class Message:
     exit_code: int | None = None
     until: float | None = None
     command: str = ""
-    """What to type."""
+    """The command that the user can run next."""
 
     def as_json(self) -> dict[str, Any]:
         return {"schema": 1, **asdict(self)}
 
 
 def messages(entry: Entry, state: RunState) -> Iterator[Message]:
-    """Return what a fact is worth telling a person."""
+    """Yield the messages to the user about an event."""
     event = entry.event
     if isinstance(event, Acted) and isinstance(event.action, Escalate | Halt):
-        yield about(state.tasks[event.task], state)
+        yield message_about(state.tasks[event.task], state)
     elif isinstance(event, Acted) and isinstance(event.action, Wait):
         until = event.action.until
         if until - entry.at >= LONG_WAIT:
@@ -80,11 +79,11 @@ def messages(entry: Entry, state: RunState) -> Iterator[Message]:
                 tasks=(event.task,), until=until, command="unstuck status",
             )  # fmt: skip
     elif isinstance(event, RunEnded):
-        yield _ended(event, entry, state)
+        yield _end_message(event, entry, state)
 
 
-def about(task: TaskState, state: RunState) -> Message:
-    """Say what a stuck task needs."""
+def message_about(task: TaskState, state: RunState) -> Message:
+    """Return the message about a stuck task."""
     name, failure = task.task.id, task.attempts[-1].failure if task.attempts else None
     asks = awaits_approval(task) or (failure is not None and failure.kind is Kind.QUESTION)
     title = f"Task {name} {'asks' if asks else 'is stuck'}: {one_line(task.task.title, TITLE_CHARS)}"
@@ -93,15 +92,15 @@ def about(task: TaskState, state: RunState) -> Message:
     return _message(state, occasion, cause_of(task), title, question(task), tasks=(name,), command=command)
 
 
-def _ended(event: RunEnded, entry: Entry, state: RunState) -> Message:
-    """Say how the run ended; one that nobody has approved yet asks."""
+def _end_message(event: RunEnded, entry: Entry, state: RunState) -> Message:
+    """Return the message about the end of a run. A run that waits for approval asks."""
     statuses = [task.status for task in state.tasks.values()]
     landed, stuck = statuses.count("complete"), statuses.count("stuck")
     figures = f"{landed} of {len(statuses)} landed" + (f", {stuck} stuck" if stuck else "")
     plan = state.started.plan if state.started else ""
     return _message(
         state,
-        "asks" if event.exit_code == STUCK and not stuck else "ended",
+        "asks" if event.exit_code == EXIT_STUCK and not stuck else "ended",
         f"end {entry.seq}",
         f"unstuck: {figures} ({plan})",
         event.reason,
@@ -112,21 +111,21 @@ def _ended(event: RunEnded, entry: Entry, state: RunState) -> Message:
 
 def _message(state: RunState, occasion: Occasion, cause: str, title: str, text: str, **facts: Any) -> Message:
     run, plan = (state.started.run, state.started.plan) if state.started else ("", "")
-    told, name = visible(text)[:TEXT_CHARS], one_line(title, TITLE_CHARS)
-    return Message(occasion=occasion, cause=cause, title=name, text=told, run=run, plan=plan, **facts)
+    short_text, short_title = visible(text)[:TEXT_CHARS], one_line(title, TITLE_CHARS)
+    return Message(occasion=occasion, cause=cause, title=short_title, text=short_text, run=run, plan=plan, **facts)
 
 
 @dataclass(slots=True, kw_only=True)
 class Notifier:
-    """Hears every fact, and sends what is worth it from a thread of its own; each cause once, or again after hours."""
+    """Sends messages about events from its own thread, each cause once or again after some hours."""
 
     config: NotifyConfig
     root: Path
     store: Path
-    """Where is kept what was sent: a supervisor that takes the run up says nothing twice."""
+    """The folder that records sent messages, so that a resumed run does not repeat them."""
     processes: Processes
-    told: Callable[[str], None]
-    """Hears what could not be delivered."""
+    report: Callable[[str], None]
+    """Called with a message about a failed delivery."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     _sent: dict[str, float] = field(default_factory=dict)
     _run: str = ""
@@ -143,55 +142,55 @@ class Notifier:
             self._offer(message, entry.at)
 
     def close(self) -> None:
-        """Wait for what is still to be sent, though not for long."""
+        """Wait some seconds for messages that are not sent yet."""
         if self._thread is not None:
             self._queue.put(None)
-            self._thread.join(FAREWELL_SECONDS)
-
-    # --- below ---------------------------------------------------------------------------------------
+            self._thread.join(CLOSE_SECONDS)
 
     def _offer(self, message: Message, now: float) -> None:
-        """Send a message, unless its cause was told already and not long enough ago."""
+        """Queue a message, unless one with the same cause was sent lately."""
         if not self._targets(message):
             return
-        self._remember(message.run)
+        self._load_sent(message.run)
         sent = self._sent.get(message.cause)
-        if sent is not None and (not self.config.repeat_hours or now - sent < self.config.repeat_hours * HOUR):
+        if sent is not None and (not self.config.repeat_hours or now - sent < self.config.repeat_hours * HOUR_SECONDS):
             return
         self._sent[message.cause] = now
-        self._keep()
+        self._save_sent()
         if self._thread is None:
             self._thread = threading.Thread(target=self._deliver_all, name="notify", daemon=True)
             self._thread.start()
         self._queue.put(message)
 
     def _targets(self, message: Message) -> tuple[str, ...]:
-        asked: str | tuple[str, ...] = getattr(self.config, message.occasion)
-        return tuple(one for one in ((asked,) if isinstance(asked, str) else asked) if one.strip())
+        setting: str | tuple[str, ...] = getattr(self.config, message.occasion)
+        targets = (setting,) if isinstance(setting, str) else setting
+        return tuple(target for target in targets if target.strip())
 
     def _deliver_all(self) -> None:
         while True:
             try:
-                message = self._queue.get(timeout=LOOK_SECONDS)
+                message = self._queue.get(timeout=REPEAT_CHECK_SECONDS)
             except queue.Empty:
-                self._again()
+                self._repeat()
                 continue
             if message is None:
                 return
             for target in self._targets(message):
-                if problem := self._delivered(target, message):
+                if problem := self._delivery_problem(target, message):
                     self._complain(message, problem)
 
-    def _again(self) -> None:
-        """Tell again what still stands after hours, where that is asked for."""
+    def _repeat(self) -> None:
+        """Send the messages about stuck tasks again after the configured hours."""
         if not self.config.repeat_hours or self._state is None:
             return
-        for task in [one for one in tuple(self._state.tasks.values()) if one.status == "stuck"]:
-            self._offer(about(task, self._state), time.time())
+        stuck = [task for task in tuple(self._state.tasks.values()) if task.status == "stuck"]
+        for task in stuck:
+            self._offer(message_about(task, self._state), time.time())
 
-    def _delivered(self, target: str, message: Message) -> str:
-        """Send one message; return why that failed, if it did."""
-        address = VARIABLE.sub(lambda found: self.environment.get(found[1], found[0]), target)
+    def _delivery_problem(self, target: str, message: Message) -> str:
+        """Send a message and return why that failed, or an empty string."""
+        address = VARIABLE.sub(lambda match: self.environment.get(match[1], match[0]), target)
         if ADDRESS.fullmatch(address.strip()):
             return send_to_address(address.strip(), message)
         ended = self.processes.run(
@@ -199,11 +198,11 @@ class Notifier:
                 argv=("bash", "-c", target),
                 cwd=self.root,
                 log=self.store / "logs" / "notify.log",
-                env=facts(message),
+                env=message_environment(message),
                 stdin=json.dumps(message.as_json(), ensure_ascii=False).encode(errors="replace") + b"\n",
-                limits=TimeLimits(wall_clock=SECONDS),
+                limits=TimeLimits(wall_clock=DELIVERY_SECONDS),
             ),
-            stop=_Never(),
+            stop=_NeverStops(),
         )
         how = f"exit code {ended.exit_code}" if ended.ending == "exited" else ended.ending
         return "" if ended.ok else f"its command ended with {how}: {one_line(ended.tail, REASON_CHARS)}"
@@ -211,20 +210,20 @@ class Notifier:
     def _complain(self, message: Message, problem: str) -> None:
         if problem not in self._complained:
             self._complained.add(problem)
-            self.told(f"Nobody could be told ({message.occasion}): {problem} See logs/notify.log.")
+            self.report(f"Nobody could be told ({message.occasion}): {problem} See logs/notify.log.")
 
     def _forget(self, task: str | None) -> None:
-        """Let it be news should a task get stuck again that a person saw to."""
+        """Forget the messages about a task, so that they are sent if it gets stuck again."""
         if self._state is not None and task is not None:
-            self._sent.pop(about(self._state.tasks[task], self._state).cause, None)
+            self._sent.pop(message_about(self._state.tasks[task], self._state).cause, None)
             self._sent.pop(f"task {task}", None)
-            self._keep()
+            self._save_sent()
 
     @property
     def _file(self) -> Path:
         return self.store / "notified.json"
 
-    def _remember(self, run: str) -> None:
+    def _load_sent(self, run: str) -> None:
         if run == self._run:
             return
         self._run = run
@@ -234,13 +233,13 @@ class Notifier:
         except (ValueError, TypeError, KeyError, AttributeError):
             self._sent = {}
 
-    def _keep(self) -> None:
+    def _save_sent(self) -> None:
         if self._run:
             DiskFiles().put(self._file, json.dumps({"run": self._run, "sent": self._sent}))
 
 
-def facts(message: Message) -> dict[str, str]:
-    """Return a message as the environment of a command."""
+def message_environment(message: Message) -> dict[str, str]:
+    """Return the variables that give a message to a command."""
     return {
         "UNSTUCK_EVENT": message.occasion,
         "UNSTUCK_CAUSE": one_line(message.cause, REASON_CHARS),
@@ -255,7 +254,10 @@ def facts(message: Message) -> dict[str, str]:
 
 
 def send_to_address(address: str, message: Message) -> str:
-    """Send a message by Apprise; return why that failed, if it did. The address is not told: it may hold a secret."""
+    """Send a message with Apprise and return why that failed, or an empty string.
+
+    The reason does not show the address, which may hold a secret.
+    """
     try:
         import apprise  # noqa: PLC0415  # an extra, and slow to load
     except ImportError:
@@ -270,8 +272,8 @@ def send_to_address(address: str, message: Message) -> str:
     return "" if sent else f"{scheme}:// did not take it."
 
 
-class _Never:
-    """Nobody stops a message: it has a time limit of its own."""
+class _NeverStops:
+    """A stop signal that never fires, because a delivery has its own time limit."""
 
     def deadline(self) -> float | None:
         return None

@@ -1,6 +1,6 @@
-"""Edge: Spans and metrics for OpenTelemetry, with its names for generative AI: a run is a workflow, an attempt an agent's invocation.
+"""Spans and metrics for OpenTelemetry, with its names for generative AI.
 
-No text of anybody goes out: only names, kinds, counts and times.
+A run is a workflow, and an attempt is an invocation of an agent. No text is exported: only names, kinds, counts and times.
 """
 
 import hashlib
@@ -16,18 +16,18 @@ from unstuck.model.errors import Unavailable, with_extra
 from unstuck.model.event import Entry, RunEnded, RunResumed, RunStarted
 
 NAME = "unstuck"
-NANO = 1_000_000_000
-FAREWELL_MILLISECONDS = 10_000
+NANOSECONDS = 1_000_000_000
+FLUSH_MILLISECONDS = 10_000
 PROVIDERS: Mapping[str, str] = {"claude": "anthropic", "codex": "openai", "gemini": "gcp.gemini", "copilot": "github"}
-"""Whose models an agent calls, where it calls one provider only; else the agent's own name stands there."""
+"""The provider of an agent that has only one. Other agents are reported by their own name."""
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 SECONDS = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200, 2400, 4800, 7200, 14400)
-"""Bounds of buckets: an agent works for minutes, where a model answers in seconds."""
+"""Bounds of buckets. They are wider than usual, because an agent works for minutes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Telemetry:
-    """Sends what each attempt and the run came to; `close` sends what is left."""
+    """Exports a span for the run and for each attempt, and metrics of attempts."""
 
     endpoint: str
     _tracer: Any = None
@@ -36,7 +36,7 @@ class Telemetry:
     _instruments: dict[str, Any] = field(default_factory=dict)
 
     def open(self) -> "Telemetry":
-        """Load the library and make the exporters; refuse where the extra is not installed."""
+        """Create the exporters, or raise Unavailable if the extra is not installed."""
         try:
             from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415  # an extra
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  # as above
@@ -84,22 +84,22 @@ class Telemetry:
             self._root = None
 
     def close(self) -> None:
-        """Send what is left, and let go."""
+        """Send what is not exported yet, then shut down."""
         if self._root is not None:
             self._root.end()
         for provider in self._providers:
-            provider.force_flush(FAREWELL_MILLISECONDS)
+            provider.force_flush(FLUSH_MILLISECONDS)
             provider.shutdown()
 
     def _attempt(self, figures: Figures) -> None:
         from opentelemetry import trace  # noqa: PLC0415  # an extra, loaded by now
 
-        common = _common(figures)
+        common = _shared_attributes(figures)
         span = self._tracer.start_span(
             f"invoke_agent {figures.agent}",
             context=trace.set_span_in_context(self._root) if self._root is not None else _trace_of(figures.run),
             kind=trace.SpanKind.CLIENT,
-            attributes={**common, **_own(figures)},
+            attributes={**common, **_span_attributes(figures)},
             start_time=_nanoseconds(figures.began),
         )
         if figures.kind is not None:
@@ -134,8 +134,8 @@ def _instruments(meter: Any) -> dict[str, Any]:
     }
 
 
-def _common(figures: Figures) -> dict[str, str]:
-    """Return what spans and metrics have in common."""
+def _shared_attributes(figures: Figures) -> dict[str, str]:
+    """Return the attributes that spans and metrics share."""
     provider = PROVIDERS.get(figures.agent, figures.agent.partition(":")[0].partition(" ")[0].rpartition("/")[2])
     names = {
         "gen_ai.operation.name": "invoke_agent",
@@ -145,9 +145,9 @@ def _common(figures: Figures) -> dict[str, str]:
     return names | ({"error.type": figures.kind} if figures.kind is not None else {})
 
 
-def _own(figures: Figures) -> dict[str, Any]:
-    """Return what only a span has room for."""
-    found = {
+def _span_attributes(figures: Figures) -> dict[str, Any]:
+    """Return the attributes of a span that metrics do not have."""
+    attributes = {
         "gen_ai.conversation.id": f"{figures.run}/{figures.task}/{figures.attempt}",
         "gen_ai.usage.input_tokens": figures.input_tokens,
         "gen_ai.usage.output_tokens": figures.output_tokens,
@@ -159,11 +159,11 @@ def _own(figures: Figures) -> dict[str, Any]:
         "unstuck.sessions": figures.sessions,
         "unstuck.cost_usd": figures.cost_usd,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _trace_of(run: str) -> Any:
-    """Return the trace that all supervisors of a run write into: its id follows from the run's name."""
+    """Return the context of a run's trace. Its id follows from the run's name, so that a resumed run continues it."""
     from opentelemetry import trace  # noqa: PLC0415  # an extra, loaded by now
 
     digest = hashlib.sha256(run.encode()).digest()
@@ -177,4 +177,4 @@ def _trace_of(run: str) -> Any:
 
 
 def _nanoseconds(at: float) -> int:
-    return int(at * NANO)
+    return int(at * NANOSECONDS)
