@@ -1,11 +1,11 @@
-"""Edge: the MCP server: its tools are the methods of a clerk, who knows one workspace; their signatures are the schemas."""
+"""The MCP server that offers recovery tools to agents."""
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
@@ -23,20 +23,27 @@ from unstuck.model.errors import BadUsage, UnstuckError
 from unstuck.model.plan import Insertion, Task
 from unstuck.plans.plan_file import open_plan
 
-LONGEST, LINE = 4_000_000, 2_000
+MAX_OUTPUT_CHARS = 4_000_000
+MAX_LINE_CHARS = 2_000
 FILE = "recovery.jsonl"
 INSTRUCTIONS = """Recovery for coding agents. After a failing tool call: `diagnose` says what it means, `remedy` gives ways out that
 fit your tools, `report_step` tells what came of one. Around a task: `attempt_history` before an attempt, `record_attempt`
 after it; its answer is the decision. `ask_person` when nothing is left to try."""
 
-Output = Annotated[str, Field(max_length=LONGEST, description="What the call printed, stdout; its end if it is long.")]
-Errors = Annotated[str, Field(max_length=LONGEST, description="What it printed to stderr, where that is apart.")]
+Output = Annotated[
+    str, Field(max_length=MAX_OUTPUT_CHARS, description="What the call printed, stdout; its end if it is long.")
+]
+Errors = Annotated[
+    str, Field(max_length=MAX_OUTPUT_CHARS, description="What it printed to stderr, where that is apart.")
+]
 Code = Annotated[int | None, Field(description="Its exit code; leave it out where there is none.")]
 Command = Annotated[str, Field(max_length=100_000, description="The command line that was run.")]
 Tool = Annotated[str, Field(max_length=200, description="The tool that was called, e.g. Bash or read_file.")]
 TimedOut = Annotated[bool, Field(description="Whether it ran out of time.")]
 TaskName = Annotated[str, Field(max_length=64, description="The task's id, e.g. 1.3.")]
-Approach = Annotated[str, Field(max_length=LINE, description="One line: how this attempt goes about the task.")]
+Approach = Annotated[
+    str, Field(max_length=MAX_LINE_CHARS, description="One line: how this attempt goes about the task.")
+]
 Arguments = Annotated[dict[str, Any] | None, Field(description="The arguments of the failed tool call.")]
 Schema = Annotated[dict[str, Any] | None, Field(description="The JSON schema of that tool's arguments.")]
 Tools = Annotated[
@@ -44,56 +51,57 @@ Tools = Annotated[
     Field(max_length=500, description="The tools you have, names or definitions; ways that need others are left out."),
 ]
 Strategy = Annotated[str, Field(max_length=100, description="The `strategy` of one of the plans that `remedy` gave.")]
-Error = Annotated[str, Field(max_length=LINE, description="What goes wrong.")]
+Error = Annotated[str, Field(max_length=MAX_LINE_CHARS, description="What goes wrong.")]
 Plan = Annotated[
-    str, Field(max_length=LINE, description="A tasks.md in the workspace to write it into; empty: only return it.")
+    str,
+    Field(
+        max_length=MAX_LINE_CHARS, description="A tasks.md in the workspace to write it into; empty: only return it."
+    ),
 ]
 Question = Annotated[
-    str, Field(max_length=LINE, description="What you need to know, so that it can be answered in a line.")
+    str, Field(max_length=MAX_LINE_CHARS, description="What you need to know, so that it can be answered in a line.")
 ]
 
 LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-TOOLS = {
-    "diagnose": LOOKS,
-    "remedy": LOOKS,
-    "report_step": WRITES,
-    "record_attempt": WRITES,
-    "attempt_history": LOOKS,
-    "decide": LOOKS,
-    "create_fix_task": WRITES,
-    "run_status": LOOKS,
-    "ask_person": WRITES,
-}
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class ToolRow(NamedTuple):
+    """A tool of the server, with the description that clients read."""
+
+    function: Callable[..., dict[str, Any]]
+    description: str
+    annotations: ToolAnnotations
 
 
 def serve(root: Path, profile: str) -> None:
-    """Serve one workspace on stdin and stdout until the client goes."""
-    clerk = Clerk(root, profile)
+    """Serve one workspace on stdin and stdout until the client disconnects."""
+    workspace = WorkspaceTools(root, profile)
     server: MCPServer[Any] = MCPServer("unstuck", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    for name, annotations in TOOLS.items():
-        server.tool(annotations=annotations, structured_output=True)(_told(getattr(clerk, name)))
-    _resources(server, clerk)
+    for row in _tools(workspace):
+        register = server.tool(description=row.description, annotations=row.annotations, structured_output=True)
+        register(_with_tool_errors(row.function))
+    _resources(server, workspace)
     server.run("stdio")
 
 
-class Clerk:
-    """One workspace, and the history that is kept in it. Its methods are what agents call."""
+class WorkspaceTools:
+    """The tools for one workspace with its history. The parameters of a method are the schema of its tool."""
 
     def __init__(self, root: Path, profile: str) -> None:
         self.root = root.resolve()
-        ours = self.root / ".unstuck"
-        if not ours.exists():
+        store = self.root / ".unstuck"
+        if not store.exists():
             hide_ours(self.root)
-        self._recovery = Recovery(profile=profile, path=ours / FILE, cwd=self.root)
+        self._recovery = Recovery(profile=profile, path=store / FILE, cwd=self.root)
 
     def diagnose(
         self, output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
         timed_out: TimedOut = False,  # noqa: FBT002  # a tool's arguments have names
     ) -> dict[str, Any]:  # fmt: skip
-        """Say what a failed call means: kind, blame, whether trying again can help, the decisive line, places and tests."""
+        """Return the diagnosis of a failed call."""
         evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
         return as_json(open_rulebook(self.root).diagnose(evidence), evidence)
 
@@ -101,11 +109,11 @@ class Clerk:
         self, output: Output = "", stderr: Errors = "", exit_code: Code = None, command: Command = "", tool: Tool = "",
         timed_out: TimedOut = False, tools: Tools = None, arguments: Arguments = None, schema: Schema = None,  # noqa: FBT002  # as above
     ) -> dict[str, Any]:  # fmt: skip
-        """Give ways out of a failed call, the likeliest first, each with concrete steps for your tools and its risk."""
+        """Return remedies for a failed call, the likeliest first."""
         evidence = _evidence(output, stderr, exit_code, command, tool, timed_out=timed_out)
         call = make_call(evidence, tools=tools, args=arguments, schema=schema)
-        found = judged(evidence, call, self.root)
-        return dict(self._recovery.remedy(found, tools=tools, args=arguments, schema=schema))
+        diagnosis = judged(evidence, call, self.root)
+        return dict(self._recovery.remedy(diagnosis, tools=tools, args=arguments, schema=schema))
 
     def report_step(
         self,
@@ -114,7 +122,7 @@ class Clerk:
         seconds: Annotated[float, Field(description="How long it took, where known.", ge=0)] = 0.0,
         cost: Annotated[float, Field(description="What it cost in dollars, where known.", ge=0)] = 0.0,
     ) -> dict[str, Any]:
-        """Tell what a way out brought: later remedies are ordered by it."""
+        """Record whether a remedy worked."""
         (self._recovery.worked if worked else self._recovery.failed)(strategy, seconds=seconds, cost=cost)
         return {"step": strategy, "worked": worked, "noted": True}
 
@@ -125,7 +133,7 @@ class Clerk:
         timed_out: TimedOut = False,  # noqa: FBT002  # as above
         commit: Annotated[str, Field(max_length=64, description="The commit, where it succeeded.")] = "",
     ) -> dict[str, Any]:  # fmt: skip
-        """Record how an attempt at a task ended; the answer is the decision: what to do next, why, and hints for it."""
+        """Record the end of an attempt and return the decision."""
         attempt = self._recovery.attempt(task, approach)
         if succeeded:
             return attempt.passed(commit).as_json()
@@ -134,13 +142,16 @@ class Clerk:
         ).as_json()
 
     def attempt_history(self, task: TaskName, approach: Approach = "") -> dict[str, Any]:
-        """Return what was tried at a task, hints for the next attempt, and a warning if your approach repeats a failed one."""
-        past = [{**asdict(one), "kind": str(one.kind) if one.kind else None} for one in self._recovery.history(task)]
+        """Return the attempts at a task with hints for the next one."""
+        past = [
+            {**asdict(attempt), "kind": str(attempt.kind) if attempt.kind else None}
+            for attempt in self._recovery.history(task)
+        ]
         circular = self._recovery.circular(task, approach) if approach else ""
         return {"task": task, "attempts": past, "hints": self._recovery.hints(task), "circular": circular}
 
     def decide(self, task: TaskName) -> dict[str, Any]:
-        """Return the decision that stands after the last recorded attempt at a task."""
+        """Return the last decision on a task."""
         if (advice := self._recovery.last(task)) is None:
             raise BadUsage(f"Nothing was recorded of task {task[:80]}.", hint="Call record_attempt first.")
         return advice.as_json()
@@ -148,13 +159,13 @@ class Clerk:
     def create_fix_task(
         self, task: TaskName, error: Error, attempted_fix: Error = "", plan: Plan = ""
     ) -> dict[str, Any]:
-        """Make a task that repairs a failed one, within limits, and write it into the plan."""
+        """Return a task that repairs a failed one, and insert it into the plan."""
         if not plan:
             name, text = self._recovery.fix_task(Task(id=task, title=task), error, attempted_fix)
             return {"id": name, "text": text, "plan": None}
         path = self._inside(plan)
         opened = open_plan(path, root=self.root)
-        original = next((one for one in opened.read().tasks if one.id == task), None)
+        original = next((candidate for candidate in opened.read().tasks if candidate.id == task), None)
         if original is None or not opened.extensible:
             raise BadUsage(
                 f"{plan} has no task {task[:80]} that could be repaired by another.", hint="Name a task of the plan."
@@ -164,7 +175,7 @@ class Clerk:
         return {"id": name, "text": text, "plan": str(path.relative_to(self.root))}
 
     def run_status(self) -> dict[str, Any]:
-        """Say where every task of the supervised run stands, and which tasks wait for a person."""
+        """Return the status of all tasks of the supervised run."""
         stuck = list(self._recovery.stuck)
         try:
             view = look(self.root)
@@ -174,7 +185,7 @@ class Clerk:
         return {"run": view.run, "live": view.owner is not None, "tasks": rows, "stuck": stuck}
 
     def ask_person(self, task: TaskName, question: Question) -> dict[str, Any]:
-        """Leave a question for a person and mark the task stuck; the report lies in the workspace."""
+        """Record a question to the user and write a report."""
         report = self._recovery.ask(task, question)
         path = self.root / ".unstuck" / "reports" / f"{task}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,25 +201,67 @@ class Clerk:
         return self._recovery.report(task)
 
     def _inside(self, path: str) -> Path:
-        """Return a path of the workspace; one that leads out of it, by whatever way, is refused."""
+        """Return a path inside of the workspace, or raise BadUsage for any other."""
         try:
-            found = (self.root / path).resolve()
+            resolved = (self.root / path).resolve()
         except (OSError, ValueError) as error:
             raise BadUsage(f"{path[:80]!r} is no path.", hint="Name a file in the workspace.") from error
-        if not found.is_relative_to(self.root):
+        if not resolved.is_relative_to(self.root):
             raise BadUsage(f"{path[:80]!r} lies outside of the workspace.", hint="Name a file in the workspace.")
-        return found
+        return resolved
 
 
-def _resources(server: MCPServer[Any], clerk: Clerk) -> None:
+def _tools(workspace: WorkspaceTools) -> tuple[ToolRow, ...]:
+    return (
+        ToolRow(
+            workspace.diagnose,
+            "Say what a failed call means: kind, blame, whether trying again can help, the decisive line, places and tests.",
+            LOOKS,
+        ),
+        ToolRow(
+            workspace.remedy,
+            "Give ways out of a failed call, the likeliest first, each with concrete steps for your tools and its risk.",
+            LOOKS,
+        ),
+        ToolRow(workspace.report_step, "Tell what a way out brought: later remedies are ordered by it.", WRITES),
+        ToolRow(
+            workspace.record_attempt,
+            "Record how an attempt at a task ended; the answer is the decision: what to do next, why, and hints for it.",
+            WRITES,
+        ),
+        ToolRow(
+            workspace.attempt_history,
+            "Return what was tried at a task, hints for the next attempt, and a warning if your approach repeats a failed one.",
+            LOOKS,
+        ),
+        ToolRow(workspace.decide, "Return the decision that stands after the last recorded attempt at a task.", LOOKS),
+        ToolRow(
+            workspace.create_fix_task,
+            "Make a task that repairs a failed one, within limits, and write it into the plan.",
+            WRITES,
+        ),
+        ToolRow(
+            workspace.run_status,
+            "Say where every task of the supervised run stands, and which tasks wait for a person.",
+            LOOKS,
+        ),
+        ToolRow(
+            workspace.ask_person,
+            "Leave a question for a person and mark the task stuck; the report lies in the workspace.",
+            WRITES,
+        ),
+    )
+
+
+def _resources(server: MCPServer[Any], workspace: WorkspaceTools) -> None:
     @server.resource("unstuck://status", mime_type="application/json", description="Where every task stands.")
     def status() -> str:
-        return json.dumps(clerk.run_status())
+        return json.dumps(workspace.run_status())
 
     @server.resource("unstuck://reports/{task}", mime_type="text/markdown", description="The report of one task.")
     def report(task: str) -> str:
         try:
-            return clerk.report(task)
+            return workspace.report(task)
         except UnstuckError as error:
             raise ResourceError(error.message) from error
 
@@ -217,14 +270,14 @@ def _evidence(output: str, stderr: str, exit_code: int | None, command: str, too
     return Evidence(stdout=output, stderr=stderr, exit_code=exit_code, command=command, tool=tool, timed_out=timed_out)
 
 
-def _told(tool: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Let the model read our own refusals; what else goes wrong stays in the server's log."""
+def _with_tool_errors(tool: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return the tool with errors of `unstuck` as answers. Other errors go to the server's log."""
 
     @wraps(tool)
-    def told(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+    def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return tool(*args, **kwargs)
         except UnstuckError as error:
             raise ToolError(f"{error.message} {error.hint}".strip()) from error
 
-    return told
+    return answer
