@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.report import Report, Target
 from unstuck.hook.entry import respond
-from unstuck.hook.hook_input import hear
+from unstuck.hook.hook_input import read_event
 
 REPEATS, CALLS, BLOCK = 40, 10_000, 1_000
 BARE = "python -c pass"
@@ -102,7 +102,7 @@ def _long_session(folder: str, calls: int) -> tuple[float, float, int]:
             name = "diagnosis" if number % ONE_FAILS_IN == 0 else "non-event"
             event = {**_events(folder)[name], "session_id": "long"}
             event["tool_input"] = {"command": f"{event['tool_input']['command']} # {number}"}
-            respond(hear("claude", event))
+            respond(read_event("claude", event))
         blocks.append(time.perf_counter() - began)
         memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     kept = Path(os.environ["XDG_STATE_HOME"], "unstuck", "hook", "claude-long.json").stat().st_size
@@ -112,7 +112,7 @@ def _long_session(folder: str, calls: int) -> tuple[float, float, int]:
 def _two_sessions(folder: str) -> int:
     """Count what two sessions hear of each other: each makes a call twice, together four times."""
     event = _events(folder)["non-event"]
-    heard = [respond(hear("claude", {**event, "session_id": name})) for name in ("left", "right") * 2]
+    heard = [respond(read_event("claude", {**event, "session_id": name})) for name in ("left", "right") * 2]
     return sum(bool(answer) for answer in heard)
 
 

@@ -16,7 +16,7 @@ from tests.project import Project
 
 from unstuck.compat.run_files import Projections
 from unstuck.hook.entry import respond
-from unstuck.hook.hook_input import MOMENTS, hear
+from unstuck.hook.hook_input import MOMENTS, read_event
 from unstuck.journal.sqlite import SqliteJournal
 from unstuck.plans.plan_file import open_plan
 
@@ -117,7 +117,7 @@ def test_no_event_of_an_agents_hook_ends_in_a_fault(
             event = _nested(json.loads(chance.choice(seeds)), chance)
         agent = chance.choice([*MOMENTS])
         try:
-            heard = hear(agent, event)
+            heard = read_event(agent, event)
             json.dumps(respond(heard) if heard.moment else {})
         except Exception as error:  # noqa: BLE001  # what is looked for
             offenders.append(f"{agent}: {json.dumps(event)[:2000]}\n{error!r}")

@@ -12,7 +12,7 @@ import pytest
 
 from unstuck.app.remedy_plan import open_remedies
 from unstuck.hook.entry import respond
-from unstuck.hook.hook_input import hear
+from unstuck.hook.hook_input import read_event
 from unstuck.hook.memory import state_folder
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -30,7 +30,7 @@ def say(scratch: Path) -> Say:
 
     def play(event: str, *, session: str = "s1", agent: str = "claude", **fields: Any) -> str:
         content = {"session_id": session, "cwd": str(scratch), "hook_event_name": event, **fields}
-        return json.dumps(respond(hear(agent, content))) if content else ""
+        return json.dumps(respond(read_event(agent, content))) if content else ""
 
     return play
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unstuck.cli import run_cli
 from unstuck.hook import jsonc
-from unstuck.hook.installing import WIRINGS, hooked, served, unhooked, unserved
+from unstuck.hook.installing import WIRINGS, with_hook, with_mcp_server, without_hook, without_mcp_server
 
 COMMAND = "/opt/bin/unstuck hook claude"
 COMMENTED = """\
@@ -52,8 +52,8 @@ def test_everything_else_stays_and_comes_back_byte_for_byte() -> None:
         "empty hooks of somebody": '{\n  "hooks": {\n    "Stop": [\n      {"hooks": []}\n    ]\n  }\n}',
     }
     for name, text in texts.items():
-        made = hooked("claude", text, COMMAND, guard=True)
-        assert hooked("claude", made, COMMAND, guard=True) == made, name
+        made = with_hook("claude", text, COMMAND, guard=True)
+        assert with_hook("claude", made, COMMAND, guard=True) == made, name
         content, before = jsonc.parse(made).value, jsonc.parse(text).value
         assert {key: value for key, value in content.items() if key != "hooks"} == {
             key: value for key, value in before.items() if key != "hooks"
@@ -62,17 +62,17 @@ def test_everything_else_stays_and_comes_back_byte_for_byte() -> None:
             "Stop", []
         )
         assert all(line in made for line in text.splitlines() if "//" in line or "/*" in line), name
-        assert jsonc.parse(unhooked("claude", made)).value == before, name
+        assert jsonc.parse(without_hook("claude", made)).value == before, name
         if name not in ("minified", "empty hooks of somebody"):
-            assert unhooked("claude", made) == text, name
+            assert without_hook("claude", made) == text, name
 
 
 def test_another_path_of_ours_is_replaced_and_others_hooks_are_not() -> None:
     line = "unstuck hook claude && say done"
     mine = {"matcher": "Bash", "hooks": [{"type": "command", "command": line}]}
     text = json.dumps({"hooks": {"PostToolUse": [mine]}})
-    made = hooked(
-        "claude", hooked("claude", text, "/old/venv/bin/unstuck hook claude", guard=True), COMMAND, guard=False
+    made = with_hook(
+        "claude", with_hook("claude", text, "/old/venv/bin/unstuck hook claude", guard=True), COMMAND, guard=False
     )
     hooks = jsonc.parse(made).value["hooks"]
     assert [group["hooks"][0]["command"] for group in hooks["PostToolUse"]] == [line, COMMAND]
@@ -91,25 +91,25 @@ def test_any_object_survives_install_and_uninstall(content: dict[str, Any], inde
     content.pop("hooks", None)
     text = json.dumps(content, indent=indent)
     assert jsonc.parse(text).value == content
-    made = hooked("claude", text, COMMAND, guard=True)
+    made = with_hook("claude", text, COMMAND, guard=True)
     assert {key: value for key, value in json.loads(made).items() if key != "hooks"} == content
-    assert json.loads(unhooked("claude", made)) == content
+    assert json.loads(without_hook("claude", made)) == content
 
 
 def test_toml_keeps_its_comments_and_refuses_what_it_cannot_add() -> None:
     text = '# mine\nmodel = "x" # good\n\n[mcp_servers.other]\ncommand = "o"\n'
-    made = served("config.toml", text, ["/opt/bin/unstuck", "mcp"])
+    made = with_mcp_server("config.toml", text, ["/opt/bin/unstuck", "mcp"])
     assert made.startswith(text)
     assert (
         tomllib.loads(made)["mcp_servers"]["unstuck"].items()
         >= {"command": "/opt/bin/unstuck", "args": ["mcp"]}.items()
     )
-    assert served("config.toml", made, ["/opt/bin/unstuck", "mcp"]) == made
-    assert unserved("config.toml", made) == text
-    assert unserved("config.toml", served("config.toml", "", ["u", "mcp"])) == ""
+    assert with_mcp_server("config.toml", made, ["/opt/bin/unstuck", "mcp"]) == made
+    assert without_mcp_server("config.toml", made) == text
+    assert without_mcp_server("config.toml", with_mcp_server("config.toml", "", ["u", "mcp"])) == ""
     for broken in ("a = ", "mcp_servers = {}\n", '[mcp_servers.unstuck]\ncommand = "mine"\n', "mcp_servers = 5"):
         with pytest.raises(ValueError, match="it "):
-            served("config.toml", broken, ["u", "mcp"])
+            with_mcp_server("config.toml", broken, ["u", "mcp"])
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])

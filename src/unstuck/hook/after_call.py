@@ -1,10 +1,10 @@
-"""Advice for an agent after a tool call."""
+"""Advice for an agent after a tool call: remedies for a failure, warnings about loops."""
 
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from unstuck.hook.hook_input import Heard
+from unstuck.hook.hook_input import HookEvent
 from unstuck.hook.memory import NAMED, Failed, Memory, Proposed, digest
 from unstuck.model.text import one_line
 
@@ -13,53 +13,55 @@ if TYPE_CHECKING:
     from unstuck.remedies.recovery_plan import Plan, Strategy
 
 
-MOST_STRATEGIES, STEP_CHARS, MOST_STEPS = 2, 300, 4
-LARGEST_FILE = 1 << 20
+MAX_STRATEGIES = 2
+MAX_STEPS = 4
+STEP_CHARS = 300
+MAX_FILE_CHARS = 1 << 20
 WAITED_FOR = 6
-"""Calls within which a way out is expected to be tried."""
+"""Calls within which the agent is expected to try a remedy."""
 ALARMS = ("rror", "ail", "AIL", "ot found", "o such", "enied", "atal", "efused", "xception", "annot", "imed out", "anic", "nknown", "nrecogni", "nvalid", "onflict", "o space", "ddress already", "illed", "ould not", "nable", "issing", "xpected")  # fmt: skip
-"""One of these stands in every output that can tell of a failure."""
+"""Every output of a failure holds one of these. Other outputs are not diagnosed."""
 
 
-def tell(heard: Heard, memory: Memory) -> str:
-    """Take in a call that is over; return what the agent should know about it, or nothing."""
-    if heard.interrupted:
+def advice_after_call(event: HookEvent, memory: Memory) -> str:
+    """Record a call that ended and return advice for the agent, or an empty string."""
+    if event.interrupted:
         return ""
-    found = _failure(heard)
-    result = digest(heard.output)
-    asked = heard.command or str(sorted(heard.args.items()))
-    memory.calls.append([heard.tool, digest(asked), result, int(found is not None)])
-    if found is None and heard.command and memory.red:
-        memory.red = {check: how for check, how in memory.red.items() if not _same_program(heard.command, check)}
-    if memory.proposed is not None and heard.command:
-        _learn(heard, memory, worked=found is None)
-    parts = [_advice(heard, memory, found)] if found is not None else []
-    if heard.path and heard.moment == "after":
-        parts.append(_edited(heard, memory))
-    parts.append(nudge(memory, _streak(heard, memory, found)))
-    told = [part for part in parts if part]
-    return f"unstuck: {' '.join(told)}" if told else ""
+    diagnosis = _failure(event)
+    result = digest(event.output)
+    call = event.command or str(sorted(event.args.items()))
+    memory.calls.append([event.tool, digest(call), result, int(diagnosis is not None)])
+    if diagnosis is None and event.command and memory.red:
+        memory.red = {check: how for check, how in memory.red.items() if not _same_program(event.command, check)}
+    if memory.proposed is not None and event.command:
+        _learn(event, memory, worked=diagnosis is None)
+    parts = [_advice(event, memory, diagnosis)] if diagnosis is not None else []
+    if event.path and event.moment == "after":
+        parts.append(_edited(event, memory))
+    parts.append(nudge(memory, _streak(event, memory, diagnosis)))
+    text = " ".join(part for part in parts if part)
+    return f"unstuck: {text}" if text else ""
 
 
-def _streak(heard: Heard, memory: Memory, found: "Diagnosis | None") -> tuple[str, str] | None:
-    again = repeated(memory, heard)
-    if found is not None:
-        memory.failures.append(failure_of(str(found.kind), found.message, found.tests, heard))
+def _streak(event: HookEvent, memory: Memory, diagnosis: "Diagnosis | None") -> tuple[str, str] | None:
+    again = repeated(memory, event)
+    if diagnosis is not None:
+        memory.failures.append(failure_of(str(diagnosis.kind), diagnosis.message, diagnosis.tests, event))
         again = again or same_failure(memory)
-    elif heard.command and memory.failures and _same_program(heard.command, memory.failures[-1].what):
+    elif event.command and memory.failures and _same_program(event.command, memory.failures[-1].what):
         memory.failures.clear()  # what failed works now
-    over = ("row", "still") if found is None and memory.failures else ("row", "still", "same", "not")
+    over = ("row", "still") if diagnosis is None and memory.failures else ("row", "still", "same", "not")
     if again is None and memory.nudged.startswith(over):
         memory.nudged = ""
     return again
 
 
-# --- failures -----------------------------------------------------------------------------------------------------
+def _failure(event: HookEvent) -> "Diagnosis | None":
+    """Return the diagnosis of a failed call, or None.
 
-
-def _failure(heard: Heard) -> "Diagnosis | None":
-    """Say what failed, if anything did: by the agent's word, else by the output of a command that is a check."""
-    if heard.moment == "after" and (not heard.command or not any(alarm in heard.output for alarm in ALARMS)):
+    A call failed if the agent reports it, or if a check prints a failure.
+    """
+    if event.moment == "after" and (not event.command or not any(alarm in event.output for alarm in ALARMS)):
         return None
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
@@ -68,34 +70,34 @@ def _failure(heard: Heard) -> "Diagnosis | None":
     from unstuck.toolchain.command_roles import role  # noqa: PLC0415  # as above
 
     evidence = Evidence(
-        stdout=heard.output,
-        exit_code=heard.exit_code,
-        timed_out=heard.timed_out,
-        tool="" if heard.command else heard.tool,
-        command=heard.command,
+        stdout=event.output,
+        exit_code=event.exit_code,
+        timed_out=event.timed_out,
+        tool="" if event.command else event.tool,
+        command=event.command,
     )
-    if heard.moment == "after" and heard.agent == "claude" and not role(heard.command):
-        return None  # it ended well, and what `cat` prints is no news of a failure
-    return open_rulebook(Path(heard.cwd or ".")).diagnose(evidence)
+    if event.moment == "after" and event.agent == "claude" and not role(event.command):
+        return None  # it succeeded, and the output of `cat` may quote any failure
+    return open_rulebook(Path(event.cwd or ".")).diagnose(evidence)
 
 
-def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
-    """Return what the agent does not see itself: ways out, or that it is not its own to repair."""
-    if heard.command:
+def _advice(event: HookEvent, memory: Memory, diagnosis: "Diagnosis") -> str:
+    """Return remedies for a failure, or that the agent cannot repair it."""
+    if event.command:
         from unstuck.toolchain.command_roles import role  # noqa: PLC0415  # only after a failure
 
-        if role(heard.command):
-            memory.red.pop(check := one_line(heard.command, 160), None)
-            memory.red[check] = one_line(found.message or str(found.kind), 160)
-    name = f"{found.kind} {digest(''.join(char for char in found.message if not char.isdigit()))}"
+        if role(event.command):
+            memory.red.pop(check := one_line(event.command, 160), None)
+            memory.red[check] = one_line(diagnosis.message or str(diagnosis.kind), 160)
+    name = f"{diagnosis.kind} {digest(''.join(char for char in diagnosis.message if not char.isdigit()))}"
     if name in memory.told:
         return ""
-    plan, advised = _plan(heard, found)
-    strategies = advised[:MOST_STRATEGIES]
-    if not strategies and (found.blame == "agent" or found.severity == "recoverable"):
+    plan, advised = _plan(event, diagnosis)
+    strategies = advised[:MAX_STRATEGIES]
+    if not strategies and (diagnosis.blame == "agent" or diagnosis.severity == "recoverable"):
         return ""
     memory.told.append(name)
-    means = f"{found.kind}: {found.facts.means}."
+    means = f"{diagnosis.kind}: {diagnosis.facts.means}."
     if not strategies:
         return f"{means} Trying again will not help. {plan.strategies[-1].steps[0].step.action}"
     memory.proposed = Proposed(
@@ -103,7 +105,7 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
         context=plan.context,
         tool=plan.tool,
         strategies=[
-            [strategy.strategy, *(told.line for told in strategy.steps if told.line)] for strategy in strategies
+            [strategy.strategy, *(step.line for step in strategy.steps if step.line)] for strategy in strategies
         ],
         left=WAITED_FOR,
     )
@@ -111,33 +113,33 @@ def _advice(heard: Heard, memory: Memory, found: "Diagnosis") -> str:
     return f"{means} {'Ways' if len(strategies) > 1 else 'A way'} out, filled in for this machine: {listed}"
 
 
-def _plan(heard: Heard, found: "Diagnosis") -> "tuple[Plan, tuple[Strategy, ...]]":
+def _plan(event: HookEvent, diagnosis: "Diagnosis") -> "tuple[Plan, tuple[Strategy, ...]]":
     from pathlib import Path  # noqa: PLC0415  # not for a success
 
     from unstuck.app.remedy_plan import make_call, open_remedies  # noqa: PLC0415  # only after a failure
 
-    planner = open_remedies(Path(heard.cwd) if os.path.isdir(heard.cwd) else None)  # noqa: PTH112  # odd names raise
-    call = make_call(found.evidence, args={} if heard.command else heard.args)
-    plan = planner.plan(found, call)
+    planner = open_remedies(Path(event.cwd) if os.path.isdir(event.cwd) else None)  # noqa: PTH112  # odd names raise
+    call = make_call(diagnosis.evidence, args={} if event.command else event.args)
+    plan = planner.plan(diagnosis, call)
     return plan, planner.advised(plan)
 
 
 def _strategy(strategy: "Strategy") -> str:
     steps = []
-    for told in strategy.steps[:MOST_STEPS]:
-        shown = f": `{one_line(told.line, STEP_CHARS).replace('`', chr(39))}`" if told.line else ""
-        steps.append(f"{one_line(told.step.action, STEP_CHARS)}{shown}")
+    for filled in strategy.steps[:MAX_STEPS]:
+        line = f": `{one_line(filled.line, STEP_CHARS).replace('`', chr(39))}`" if filled.line else ""
+        steps.append(f"{one_line(filled.step.action, STEP_CHARS)}{line}")
     risk = "" if strategy.risk == "safe" else f", {strategy.risk}"
     return f"{strategy.strategy}{risk}: {'; then '.join(steps)}."
 
 
-def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
-    """See whether the agent tried a way out, and keep what came of it."""
+def _learn(event: HookEvent, memory: Memory, *, worked: bool) -> None:
+    """Record the result if the call was a step of a proposed remedy."""
     proposed = memory.proposed
     assert proposed is not None
     proposed["left"] -= 1
     for name, *steps in proposed["strategies"]:
-        done = [place for place, step in enumerate(steps, 1) if step and _plain(str(step)) in _plain(heard.command)]
+        done = [place for place, step in enumerate(steps, 1) if step and _plain(str(step)) in _plain(event.command)]
         if done and (not worked or max(done) == len(steps)):
             from pathlib import Path  # noqa: PLC0415  # not for a success
 
@@ -152,7 +154,7 @@ def _learn(heard: Heard, memory: Memory, *, worked: bool) -> None:
                 tool=proposed.get("tool", ""),  # a session that began before an update has none
                 steps=len(steps),
             )
-            keep_lesson(Path(heard.cwd or "."), lesson)
+            keep_lesson(Path(event.cwd or "."), lesson)
             memory.proposed = None
             return
     if proposed["left"] <= 0:
@@ -167,35 +169,32 @@ def _same_program(command: str, before: str) -> bool:
     return command.split(maxsplit=1)[:1] == before.split(maxsplit=1)[:1]
 
 
-# --- edits ---------------------------------------------------------------------------------------------------------
-
-
-def _edited(heard: Heard, memory: Memory) -> str:
-    """Remember the file's states around the edit; say so if it goes back and forth."""
+def _edited(event: HookEvent, memory: Memory) -> str:
+    """Record the states of a file around an edit, and return a warning if they go back and forth."""
     memory.edited = True
-    path = os.path.join(heard.cwd, heard.path)  # noqa: PTH118  # pathlib is not loaded for a success
+    path = os.path.join(event.cwd, event.path)  # noqa: PTH118  # pathlib is not loaded for a success
     after = _file(path)
     if after is None:
         return ""
-    before = heard.original if heard.original is not None else _before(heard, after)
-    states = memory.states.setdefault(heard.path, [])
-    known = digest(before) if before is not None else states[-1][1] if states else ""
-    states.append([known, digest(after)])
-    return nudge(memory, undone(memory, heard.path))
+    before = event.original if event.original is not None else _before(event, after)
+    states = memory.states.setdefault(event.path, [])
+    last = states[-1][1] if states else ""
+    states.append([digest(before) if before is not None else last, digest(after)])
+    return nudge(memory, undone(memory, event.path))
 
 
-def _before(heard: Heard, after: str) -> str | None:
-    """Work out the text before an edit that replaced one text by another."""
-    old, new = heard.args.get("old_string"), heard.args.get("new_string")
+def _before(event: HookEvent, after: str) -> str | None:
+    """Return the text before an edit that replaced one text by another, or None."""
+    old, new = event.args.get("old_string"), event.args.get("new_string")
     if not isinstance(old, str) or not isinstance(new, str) or not new or new not in after:
         return None
-    return after.replace(new, old) if heard.args.get("replace_all") is True else after.replace(new, old, 1)
+    return after.replace(new, old) if event.args.get("replace_all") is True else after.replace(new, old, 1)
 
 
 def _file(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # as above
-            return file.read(LARGEST_FILE)
+            return file.read(MAX_FILE_CHARS)
     except OSError:
         return None
 
@@ -211,9 +210,12 @@ WAITING = frozenset(
 FIRM = "Stop and think: say what you know for certain, what you only assume, and take a different way. If nothing is left to try, tell the person what stands in the way."
 
 
-def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
-    """Say that the same call comes again and again; `memory` holds it already. Returns the streak and the words."""
-    if heard.tool in WAITING or len(memory.calls) < ROW or memory.calls[-1][:2] != memory.calls[-2][:2]:
+def repeated(memory: Memory, event: HookEvent) -> tuple[str, str] | None:
+    """Return the name of a streak and a warning if the same call is repeated, or None.
+
+    The call is already in the memory.
+    """
+    if event.tool in WAITING or len(memory.calls) < ROW or memory.calls[-1][:2] != memory.calls[-2][:2]:
         return _no_progress(memory)
     from unstuck.policy.loops import repetition  # noqa: PLC0415  # only where there may be one
 
@@ -223,8 +225,8 @@ def repeated(memory: Memory, heard: Heard) -> tuple[str, str] | None:
     times = next((count for count, call in enumerate(reversed(done), 1) if call != last), len(done) + 1)
     results = {row[2] for row in memory.calls[-times:]}
     same = "with the same result every time" if len(results) == 1 else "without any change of yours in between"
-    what = one_line(heard.command or heard.path or heard.tool, 120)
-    words = f"This is the same {heard.tool} call (`{what}`) for the {_ordinal(times)} time in a row, {same}. Calling it again will not help."
+    what = one_line(event.command or event.path or event.tool, 120)
+    words = f"This is the same {event.tool} call (`{what}`) for the {_ordinal(times)} time in a row, {same}. Calling it again will not help."
     return f"row {last}", words
 
 
@@ -241,8 +243,8 @@ def _no_progress(memory: Memory) -> tuple[str, str] | None:
 
 
 def same_failure(memory: Memory) -> tuple[str, str] | None:
-    """Say that the last failures are one, or do not become fewer, whatever was tried between them."""
-    if len({one.kind for one in memory.failures[-ROW:]}) != 1 or len(memory.failures) < ROW:
+    """Return the name of a streak and a warning if the last failures are equal or not fewer."""
+    if len({failed.kind for failed in memory.failures[-ROW:]}) != 1 or len(memory.failures) < ROW:
         return None
     from unstuck.diagnosis.diagnosis_result import Diagnosis  # noqa: PLC0415  # as above
     from unstuck.diagnosis.evidence import Evidence  # noqa: PLC0415  # as above
@@ -253,18 +255,22 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
         Footprint(
             attempt=number,
             signature=Diagnosis(
-                kind=Kind(one.kind), confidence=1.0, tests=tuple(one.tests), evidence=Evidence(stdout=one.message)
+                kind=Kind(failed.kind),
+                confidence=1.0,
+                tests=tuple(failed.tests),
+                evidence=Evidence(stdout=failed.message),
             ).signature,
-            failing=one.failing if one.failing >= 0 else None,
+            failing=failed.failing if failed.failing >= 0 else None,
         )
-        for number, one in enumerate(memory.failures, 1)
+        for number, failed in enumerate(memory.failures, 1)
     ]
-    told = ("same_failure", "not_converging")
-    strong = [one for one in signals(prints[-1], prints[:-1]) if one.strength >= Strength.STRONG and one.type in told]
+    types = ("same_failure", "not_converging")
+    recent_signals = signals(prints[-1], prints[:-1])
+    strong = [signal for signal in recent_signals if signal.strength >= Strength.STRONG and signal.type in types]
     if not strong:
         return None
     signal = strong[0]
-    tried = dict.fromkeys(one.what for one in memory.failures[-len(signal.attempts) - 1 :])
+    tried = dict.fromkeys(failed.what for failed in memory.failures[-len(signal.attempts) - 1 :])
     listed = "; ".join(f"`{what}`" for what in tried)
     how = "in exactly the same way" if signal.type == "same_failure" else "with no fewer failing tests"
     words = f"It failed {how} {len(signal.attempts) + 1} times in a row. Tried: {listed}. What you change between them does not touch the cause."
@@ -272,15 +278,18 @@ def same_failure(memory: Memory) -> tuple[str, str] | None:
 
 
 def undone(memory: Memory, path: str) -> tuple[str, str] | None:
-    """Say that an edit brought a file back to what it was before an earlier edit; `memory` holds it already."""
+    """Return the name of a streak and a warning if an edit undid an earlier one, or None.
+
+    The edit is already in the memory.
+    """
     states = memory.states.get(path, [])
     if len(states) < 2:  # noqa: PLR2004  # there and back
         return None
     from unstuck.policy.loops import Footprint, signals  # noqa: PLC0415  # only after a second edit of a file
 
     prints = [Footprint(attempt=number, start=start, tree=tree) for number, (start, tree) in enumerate(states, 1)]
-    found = [one for one in signals(prints[-1], prints[:-1]) if one.type in ("reverted", "same_tree")]
-    if not found:
+    recent_signals = signals(prints[-1], prints[:-1])
+    if not any(signal.type in ("reverted", "same_tree") for signal in recent_signals):
         return None
     words = (
         f"This edit brings {one_line(path, 200)} back to what it was before an earlier edit of yours (A → B → A). "
@@ -289,17 +298,17 @@ def undone(memory: Memory, path: str) -> tuple[str, str] | None:
     return f"undone {path} {states[-1][1]}", words
 
 
-def failure_of(kind: str, message: str, tests: Sequence[str], heard: Heard) -> Failed:
-    what = one_line(heard.command or f"{heard.tool} {heard.path}", 100)
+def failure_of(kind: str, message: str, tests: Sequence[str], event: HookEvent) -> Failed:
+    what = one_line(event.command or f"{event.tool} {event.path}", 100)
     named = [one_line(test, 120) for test in tests[:NAMED]]
     return Failed(kind, one_line(message, 200), named, len(tests) or -1, what)
 
 
-def nudge(memory: Memory, found: tuple[str, str] | None) -> str:
-    """Return the words if this streak was not told of yet; a streak that ended may be told of again."""
-    if found is None:
+def nudge(memory: Memory, warning: tuple[str, str] | None) -> str:
+    """Return the warning about a streak if the agent did not get it yet."""
+    if warning is None:
         return ""
-    streak, words = found
+    streak, words = warning
     if streak == memory.nudged:
         return ""
     memory.nudged = streak

@@ -1,4 +1,4 @@
-"""Edge: when an agent wants to stop: hold what it says against what is there, once, and then let it go."""
+"""The check of an agent's last message before it may stop."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unstuck.agents.claims import contradictions
 from unstuck.hook.guard import ask_git, configured
-from unstuck.hook.hook_input import Heard
+from unstuck.hook.hook_input import HookEvent
 from unstuck.hook.memory import Memory
 from unstuck.hook.workspace_head import head_of, root_of
 from unstuck.model.config import Config, HookConfig
@@ -40,44 +40,44 @@ def says_changed(message: str) -> bool:
 
 
 def admits(message: str) -> bool:
-    """Whether it says that something is not right: an honest stop is not refused."""
+    """Return whether the message reports a problem. Such a stop is not refused."""
     return HONEST.search(message[-LONGEST:]) is not None
 
 
-MOST_REFUSALS = 2
-"""Of stops since the person last said something, whatever the agent tells of hooks being active."""
+MAX_REFUSALS = 2
+"""The largest number of refused stops between two messages of the user."""
 QUICK_FIRST = ("format", "lint", "types", "test", "build")
 TAIL_CHARS = 1500
 
 
-def objection(heard: Heard, memory: Memory) -> str:
-    """Say why the agent is not done; nothing if it may stop."""
-    if heard.active or memory.refused >= MOST_REFUSALS or admits(heard.message):
+def objection_to_stop(event: HookEvent, memory: Memory) -> str:
+    """Return why the agent must not stop yet, or an empty string."""
+    if event.active or memory.refused >= MAX_REFUSALS or admits(event.message):
         return ""
-    root = Path(root_of(str(Path(heard.cwd or ".").absolute())))
+    root = Path(root_of(str(Path(event.cwd or ".").absolute())))
     config = configured(root) or Config()
     if not config.hook.stop:
         return ""
     changed = memory.edited or _differs(root, memory.head)
     declared = config.hook.checks or tuple(config.checks[kind] for kind in QUICK_FIRST if kind in config.checks)  # type: ignore[index]  # its own keys
-    said = _said(heard, memory, changed=changed, checked=bool(declared))
-    return said or (_red(declared, root, config.hook) if changed else "")
+    contradiction = _contradiction(event, memory, changed=changed, checked=bool(declared))
+    return contradiction or (_red(declared, root, config.hook) if changed else "")
 
 
-def _said(heard: Heard, memory: Memory, *, changed: bool | None, checked: bool) -> str:
-    """Point at what its own words and calls contradict."""
-    if says_done(heard.message) and (denied := contradictions(heard.message)):
+def _contradiction(event: HookEvent, memory: Memory, *, changed: bool | None, checked: bool) -> str:
+    """Return how the agent's message contradicts itself, its changes or its checks."""
+    if says_done(event.message) and (denied := contradictions(event.message)):
         return f"You say that you are done, and also: {', '.join(denied)}. Do what is left, or say plainly that it is not done."
-    if says_changed(heard.message) and changed is False:
+    if says_changed(event.message) and changed is False:
         return "You say that you changed something, and no file differs from before. Make the change, or say plainly that there is none."
-    if memory.red and not checked and says_done(heard.message):
+    if memory.red and not checked and says_done(event.message):
         check, how = next(reversed(memory.red.items()))
         return f"You say that you are done, and `{check}` failed when it ran last ({how}). Run it again and make it pass, or say plainly that it fails."
     return ""
 
 
 def _red(checks: tuple[str, ...], root: Path, settings: HookConfig) -> str:
-    """Run the declared checks, the quick ones first, as far as the time goes; tell of the first that fails."""
+    """Run the declared checks within the time limit, and return a report on the first that fails."""
     until = time.monotonic() + settings.seconds
     for command in checks:
         left = until - time.monotonic()
@@ -85,13 +85,16 @@ def _red(checks: tuple[str, ...], root: Path, settings: HookConfig) -> str:
         if code is None:
             return ""  # no time is no verdict
         if code != 0:
-            told = quoted(output, TAIL_CHARS)
-            return f"Not done yet: `{one_line(command, 200)}` fails (exit code {code}). The end of its output, a quotation:\n{told}\nMake it pass. If it was red before you came, say so plainly."
+            tail = quoted(output, TAIL_CHARS)
+            return f"Not done yet: `{one_line(command, 200)}` fails (exit code {code}). The end of its output, a quotation:\n{tail}\nMake it pass. If it was red before you came, say so plainly."
     return ""
 
 
 def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str]:
-    """Run one check to its end or out of time; what it started ends with it."""
+    """Run a check and return its exit code and output, or None after the time limit.
+
+    Its child processes end with it.
+    """
     with subprocess.Popen(
         ["bash", "-c", command],
         cwd=root,
@@ -113,11 +116,11 @@ def run_check(command: str, root: Path, seconds: float) -> tuple[int | None, str
 
 
 def _differs(root: Path, head: str) -> bool | None:
-    """Whether anything differs from when the session began; None outside of git."""
+    """Return whether anything changed since the session began, or None outside of git."""
     now = head_of(str(root))
     if not now:
         return None
     if head and now != head:
         return True
-    said = ask_git(root, "status", "--porcelain")
-    return None if said is None else bool(said)
+    status = ask_git(root, "status", "--porcelain")
+    return None if status is None else bool(status)

@@ -1,4 +1,7 @@
-"""Edge: one event in, one answer out, in a fresh process. A fault of ours never stops the agent: exit 0 and a log line."""
+"""The hook that an agent starts as a new process for each event.
+
+An error of the hook never stops the agent: the exit code is 0, and a line goes to the log.
+"""
 
 import json
 import os
@@ -6,75 +9,75 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from unstuck.hook.hook_input import MOMENTS, Heard, context, hear, refusal
+from unstuck.hook.hook_input import MOMENTS, HookEvent, context_answer, read_event, refusal_answer
 
-LARGEST = 1 << 26
+MAX_INPUT_BYTES = 1 << 26
 USAGE = 64
-RISKY = ("git", "rm", "find", "ch", "dd", "mkfs", "shred", "wipefs", "eval", "sh ")
-"""One of these is in every command line that `guard` could refuse."""
+RISKY_PARTS = ("git", "rm", "find", "ch", "dd", "mkfs", "shred", "wipefs", "eval", "sh ")
+"""Every command line that the guard could refuse holds one of these."""
 
 
 def answer_event(arguments: Sequence[str]) -> int:
-    """Read an agent's event from stdin and answer it on stdout."""
+    """Answer the agent's event on stdin, and return the exit code."""
     if len(arguments) != 1 or arguments[0] not in MOMENTS:
         sys.stderr.write(f"unstuck: name the agent whose hook this is: {', '.join(MOMENTS)}.\n")
         return USAGE
     try:
-        heard = hear(arguments[0], json.loads(sys.stdin.buffer.read(LARGEST)))
-        if heard.moment and (answer := respond(heard)):
+        event = read_event(arguments[0], json.loads(sys.stdin.buffer.read(MAX_INPUT_BYTES)))
+        if event.moment and (answer := respond(event)):
             sys.stdout.write(json.dumps(answer))
             sys.stdout.flush()
-    except Exception as error:  # noqa: BLE001  # the agent's work is worth more than ours
+    except Exception as error:  # noqa: BLE001  # a bug of the hook must not stop the agent
         _note(error)
     return 0
 
 
-def respond(heard: Heard) -> dict[str, Any]:
-    """Answer one event; most need no answer."""
-    if heard.cwd and not os.path.isdir(heard.cwd):  # noqa: PTH112  # pathlib is not loaded, and cannot say it of every text
-        heard = heard._replace(cwd=os.getcwd())  # noqa: PTH109  # as above
-    if heard.moment == "before":
-        return _before(heard)
+def respond(event: HookEvent) -> dict[str, Any]:
+    """Return the answer to an event, which is empty for most."""
+    if event.cwd and not os.path.isdir(event.cwd):  # noqa: PTH112  # pathlib is not loaded, and cannot say it of every text
+        event = event._replace(cwd=os.getcwd())  # noqa: PTH109  # as above
+    if event.moment == "before":
+        return _before(event)
     from unstuck.hook.memory import remembered  # noqa: PLC0415  # a refused call needs none
 
-    with remembered(heard.agent, heard.session) as memory:
+    with remembered(event.agent, event.session) as memory:
         if not memory.head:
             from unstuck.hook.workspace_head import head_of  # noqa: PLC0415  # once in a session
 
-            memory.head = head_of(heard.cwd)
-        if heard.moment == "prompt" or (heard.prompt and heard.prompt != memory.prompt):
-            memory.refused, memory.prompt = 0, heard.prompt
-        if heard.moment == "prompt":
+            memory.head = head_of(event.cwd)
+        if event.moment == "prompt" or (event.prompt and event.prompt != memory.prompt):
+            memory.refused, memory.prompt = 0, event.prompt
+        if event.moment == "prompt":
             return {}
-        if heard.moment == "stop":
-            from unstuck.hook.before_stop import objection  # noqa: PLC0415  # only at the end
+        if event.moment == "stop":
+            from unstuck.hook.before_stop import objection_to_stop  # noqa: PLC0415  # only at the end
 
-            if words := objection(heard, memory):
+            if words := objection_to_stop(event, memory):
                 memory.refused += 1
-                return refusal(heard, f"unstuck: {words}")
+                return refusal_answer(event, f"unstuck: {words}")
             return {}
-        from unstuck.hook.after_call import tell  # noqa: PLC0415  # only after a call
+        from unstuck.hook.after_call import advice_after_call  # noqa: PLC0415  # only after a call
 
-        words = tell(heard, memory)
-        return context(heard, words) if words else {}
+        words = advice_after_call(event, memory)
+        return context_answer(event, words) if words else {}
 
 
-def _before(heard: Heard) -> dict[str, Any]:
-    if not any(word in heard.command for word in RISKY):
-        from unstuck.hook.workspace_head import concerned, root_of  # noqa: PLC0415  # only for edits and commands
+def _before(event: HookEvent) -> dict[str, Any]:
+    if not any(word in event.command for word in RISKY_PARTS):
+        from unstuck.hook.workspace_head import has_hook_settings, root_of  # noqa: PLC0415  # only for edits and commands
 
-        if not ((heard.path or heard.command) and concerned(root_of(heard.cwd))):
+        if not ((event.path or event.command) and has_hook_settings(root_of(event.cwd))):
             return {}
-    from unstuck.hook.guard import objection  # noqa: PLC0415  # most calls need no closer look
+    from unstuck.hook.guard import objection_to_call  # noqa: PLC0415  # most calls need no closer look
 
-    words = objection(heard)
-    return refusal(heard, f"unstuck: {words}") if words else {}
+    words = objection_to_call(event)
+    return refusal_answer(event, f"unstuck: {words}") if words else {}
 
 
 def _note(error: Exception) -> None:
     try:
         from unstuck.hook.memory import log  # noqa: PLC0415  # as above
-        from unstuck.redaction.redactor import redactor  # noqa: PLC0415  # only for a fault of ours
+        from unstuck.redaction.redactor import redactor  # noqa: PLC0415  # only for a bug
 
         trace, where = error.__traceback__, ""
         while trace is not None:

@@ -1,4 +1,4 @@
-"""Edge: Read a command line for what is known to destroy work, see whether it would destroy something here, and name the safe way."""
+"""The guard that refuses tool calls that would destroy work."""
 
 import fnmatch
 import os
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from unstuck.hook.hook_input import Heard
-from unstuck.hook.workspace_head import concerned, root_of
+from unstuck.hook.hook_input import HookEvent
+from unstuck.hook.workspace_head import has_hook_settings, root_of
 from unstuck.model.text import one_line
 from unstuck.toolchain.shell import parts, unwrapped, words
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from unstuck.model.config import Config
 
 Stake = Literal["always", "changes", "untracked", "ignored", "stashes", "commits", "outside", "beyond"]
-"""What must be there for it to be lost; `outside` of the workspace or all of it, or only `beyond` it."""
+"""The work that must exist for a danger to be real.
+
+`outside` is a path outside of the workspace or the whole workspace. `beyond` is only a path outside of it.
+"""
 
 DEEPEST = 3
 LONGEST = 20_000
@@ -36,25 +39,25 @@ EVERYTHING = ("*", ".*", "{*,.*}")
 
 
 class Danger(NamedTuple):
-    """Something that destroys, if what it destroys is there."""
+    """A part of a command line that destroys work, if that work exists."""
 
     what: str
     instead: str
     stake: Stake = "always"
     paths: tuple[str, ...] = ()
-    """Where to look: git's paths, branches, or paths on disk."""
+    """The threatened paths of git, branches, or paths on disk."""
     folder: str = ""
-    """The folder that it works in, relative to where the shell starts."""
+    """Its working folder, relative to the folder of the shell."""
 
 
 def dangers(command: str, environment: Mapping[str, str]) -> tuple[Danger, ...]:
-    """Return all that a command line may destroy."""
+    """Return the dangers of a command line."""
     return tuple(_dangers(command[:LONGEST], environment, "", DEEPEST))
 
 
 def written(command: str) -> tuple[str, ...]:
     """Return the files that a command line writes, moves or removes, as far as its words show."""
-    found = [*REDIRECT.findall(command[:LONGEST])]
+    files = [*REDIRECT.findall(command[:LONGEST])]
     for part in parts(command[:LONGEST]):
         program, rest = _call(part)
         in_place = program in {"sed", "perl", "ruby"} and any(word.startswith("-") and "i" in word for word in rest)
@@ -63,8 +66,8 @@ def written(command: str) -> tuple[str, ...]:
             or in_place
             or (program == "git" and rest[:1] in (["rm"], ["mv"], ["checkout"], ["restore"]))
         ):
-            found += [word for word in rest if not word.startswith("-")]
-    return tuple(word.strip("'\"") for word in found)
+            files += [word for word in rest if not word.startswith("-")]
+    return tuple(word.strip("'\"") for word in files)
 
 
 def _dangers(command: str, environment: Mapping[str, str], folder: str, depth: int) -> Iterator[Danger]:
@@ -88,13 +91,13 @@ def _dangers(command: str, environment: Mapping[str, str], folder: str, depth: i
 
 
 def _call(part: str) -> tuple[str, list[str]]:
-    """Return the program of a simple command, past what merely wraps it, and its words."""
-    found = words(unwrapped(part))
-    return (found[0].rsplit("/", 1)[-1], found[1:]) if found else ("", [])
+    """Return the program of a simple command without wrappers such as sudo, with its arguments."""
+    call = words(unwrapped(part))
+    return (call[0].rsplit("/", 1)[-1], call[1:]) if call else ("", [])
 
 
 def _script(words: Sequence[str]) -> list[str]:
-    """Return the text behind a shell's -c."""
+    """Return the script after the option -c of a shell."""
     for place, word in enumerate(words):
         if word.startswith("-") and not word.startswith("--") and "c" in word:
             return list(words[place + 1 : place + 2])
@@ -104,11 +107,11 @@ def _script(words: Sequence[str]) -> list[str]:
 def _expanded(path: str, environment: Mapping[str, str]) -> str:
     if path == "~" or path.startswith("~/"):
         path = environment.get("HOME", "~") + path[1:]
-    return KNOWN_VARIABLES.sub(lambda found: environment.get(found[1], found[0]), path)
+    return KNOWN_VARIABLES.sub(lambda match: environment.get(match[1], match[0]), path)
 
 
 def _flags(words: Sequence[str]) -> tuple[set[str], list[str]]:
-    """Split words into options, bundles taken apart, and the rest."""
+    """Return the options, with bundled letters split, and the other words."""
     options, rest = set[str](), list[str]()
     for place, word in enumerate(words):
         if word == "--":
@@ -229,8 +232,10 @@ def _rm(words: Sequence[str]) -> Iterator[Danger]:
 
 
 def _find(words: Sequence[str]) -> Iterator[Danger]:
-    starts = [word for place, word in enumerate(words) if not any(one.startswith("-") for one in words[: place + 1])]
-    if "-delete" in words or any(one in ("-exec", "-execdir") and "rm" in words for one in words):
+    starts = [
+        word for place, word in enumerate(words) if not any(earlier.startswith("-") for earlier in words[: place + 1])
+    ]
+    if "-delete" in words or any(word in ("-exec", "-execdir") and "rm" in words for word in words):
         yield Danger("`find` would delete files outside of the workspace", ASIDE, "beyond", tuple(starts))
 
 
@@ -260,24 +265,24 @@ PROGRAMS: Mapping[str, Callable[[Sequence[str]], Iterator[Danger]]] = {
 
 
 def literal(path: str) -> str | None:
-    """Return the part of a path before any pattern; None if only a shell knows where it leads."""
+    """Return the part of a path before any pattern, or None if the path needs a shell."""
     if "$" in path or "`" in path:
         return None
-    found = GLOB.search(path)
-    return path if found is None else path[: found.start()].rpartition("/")[0] or ("/" if path.startswith("/") else ".")
+    match = GLOB.search(path)
+    return path if match is None else path[: match.start()].rpartition("/")[0] or ("/" if path.startswith("/") else ".")
 
 
-def objection(heard: Heard) -> str:
-    """Say why a call must not be made, and what to do instead; nothing if it may."""
-    cwd = Path(heard.cwd or ".").absolute()
+def objection_to_call(event: HookEvent) -> str:
+    """Return why a call is refused and what to do instead, or an empty string."""
+    cwd = Path(event.cwd or ".").absolute()
     root = Path(root_of(str(cwd)))
     config = configured(root)
     if config is not None and not config.hook.guard:
         return ""
-    touched = [heard.path] if heard.path else list(written(heard.command)) if heard.command else []
+    touched = [event.path] if event.path else list(written(event.command)) if event.command else []
     if config is not None and (path := _protected(touched, cwd, root, config.hook.protected)):
         return f"{one_line(path, 200)} is protected: it is what your work is judged by. Make the code right instead; if the test itself is wrong, tell the person why."
-    for danger in dangers(heard.command, os.environ) if heard.command else ():
+    for danger in dangers(event.command, os.environ) if event.command else ():
         folder = cwd / danger.folder
         lost = _lost(danger, folder, root, config.remedies.allowed_folders if config is not None else ())
         if lost:
@@ -287,8 +292,11 @@ def objection(heard: Heard) -> str:
 
 
 def configured(root: Path) -> "Config | None":
-    """Return the configuration; where it says nothing that a hook asks for, nothing heavy is loaded."""
-    if not concerned(str(root)):
+    """Return the configuration, or None if it has no settings for the hook.
+
+    The second case loads no heavy modules.
+    """
+    if not has_hook_settings(str(root)):
         return None
     from unstuck.app.config_file import read_config  # noqa: PLC0415  # only with such a configuration
 
@@ -308,7 +316,7 @@ def _protected(paths: Sequence[str], cwd: Path, root: Path, patterns: Sequence[s
 
 
 def _lost(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -> str:
-    """Name what would be lost; nothing if nothing would."""
+    """Return a description of the work that would be lost, or an empty string."""
     match danger.stake:
         case "always":
             return "always"
@@ -336,14 +344,14 @@ def _named(listed: str | None, how: str, *marks: str) -> str:
 
 
 def _alone(folder: Path, branch: str) -> bool:
-    others = (f"--exclude={branch}", "--branches", "--remotes", "--tags")
-    return bool(ask_git(folder, "rev-list", "-1", branch, "--not", *others))
+    other_refs = (f"--exclude={branch}", "--branches", "--remotes", "--tags")
+    return bool(ask_git(folder, "rev-list", "-1", branch, "--not", *other_refs))
 
 
 def _outside(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -> str:
-    """Name the first path that lies outside of the workspace, or holds all of it."""
+    """Return the first path that is outside of the workspace or contains it, or an empty string."""
     home = root.resolve()
-    roots = [home, *(Path(one).resolve() for one in allowed)]
+    roots = [home, *(Path(name).resolve() for name in allowed)]
     for path in danger.paths:
         start = literal(path)
         if start is None:
@@ -353,7 +361,7 @@ def _outside(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -
             part = start != path and path.rpartition("/")[2] not in EVERYTHING
             own = place == home and (part or danger.stake == "beyond")
             whole = place == home or place in home.parents or place == home / ".git"
-            inside = any(place.is_relative_to(one) for one in roots) or _of_no_value(place)
+            inside = any(place.is_relative_to(allowed_root) for allowed_root in roots) or _of_no_value(place)
             if (whole and not own) or not inside:
                 return str(place)
         except (OSError, ValueError):
@@ -362,7 +370,7 @@ def _outside(danger: Danger, folder: Path, root: Path, allowed: Sequence[str]) -
 
 
 def _of_no_value(place: Path) -> bool:
-    """Whether it is a scratch folder as `mktemp` and its like make them, or a scratch name that is free."""
+    """Return whether a path is a temporary folder as `mktemp` makes it, or a free name for one."""
     scratch = Path(tempfile.gettempdir()).resolve()
     inside = place.relative_to(scratch).parts if place.is_relative_to(scratch) else ()
     made = bool(inside) and any(fnmatch.fnmatch(inside[0], shape) for shape in ("tmp.*", "tmp????????"))
@@ -370,7 +378,10 @@ def _of_no_value(place: Path) -> bool:
 
 
 def ask_git(folder: Path, *words: str) -> str | None:
-    """Return what git says, though not for long and without a trace; None where it refuses."""
+    """Return the output of a git command, or None if it fails or takes too long.
+
+    The command takes no locks.
+    """
     import subprocess  # noqa: PLC0415  # only where something is at stake
 
     try:

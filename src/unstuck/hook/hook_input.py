@@ -1,6 +1,6 @@
-"""What an agent tells its hook, read from its own words, and how it wants to be answered.
+"""The events that an agent sends to its hook, with the forms of an answer.
 
-Named tuples and no regular expressions: this is loaded in a fresh process for every call of a tool.
+Named tuples and no regular expressions, because every tool call loads this module in a new process.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -20,18 +20,18 @@ MOMENTS: dict[str, dict[str, Moment]] = {
     "opencode": {"PreToolUse": "before", "PostToolUse": "after"},
     "gemini": {"BeforeTool": "before", "AfterTool": "after", "AfterAgent": "stop", "BeforeAgent": "prompt"},
 }
-"""Agent → the events that we listen to."""
+"""The events that the hook handles, by agent."""
 SHELLS = frozenset({"Bash", "bash", "shell", "exec_command", "shell_command", "run_shell_command"})
 EDITORS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "replace", "write_file", "edit", "write"})
 PATH_KEYS = ("file_path", "notebook_path", "filePath", "path")
 COMMAND_KEYS = ("command", "cmd", "script")
 EXIT = ("Exit code ", "Exit Code: ")
 LONGEST = 400_000
-"""Characters of an output that are looked at: its two ends."""
+"""Characters of an output that are read, half of them from its end."""
 
 
-class Heard(NamedTuple):
-    """One event."""
+class HookEvent(NamedTuple):
+    """An event of an agent, such as a tool call."""
 
     agent: str
     moment: Moment = ""
@@ -40,40 +40,40 @@ class Heard(NamedTuple):
     session: str = ""
     cwd: str = ""
     prompt: str = ""
-    """The turn of the conversation: another one is a new request of the person's."""
+    """The id of the turn. A new id is a new request of the user."""
     tool: str = ""
     args: dict[str, Any] = {}  # noqa: RUF012  # never changed
     output: str = ""
     exit_code: int | None = None
     timed_out: bool = False
     interrupted: bool = False
-    """A person stopped the call."""
+    """The user stopped the call."""
     original: str | None = None
-    """A file's text before an edit, where the agent tells."""
+    """The text of a file before an edit, if the agent sends it."""
     active: bool = False
-    """It goes on only because a hook made it: it must be let go now."""
+    """The agent continues only because of a hook, so its next stop must be allowed."""
     message: str = ""
-    """What it said last."""
+    """The last message of the agent."""
 
     @property
     def command(self) -> str:
-        """The command line, where the tool is a shell."""
+        """The command line, if the tool is a shell."""
         if self.tool not in SHELLS:
             return ""
         return next((value for key in COMMAND_KEYS if isinstance(value := self.args.get(key), str)), "")
 
     @property
     def path(self) -> str:
-        """The file that is edited, where the tool edits one."""
+        """The edited file, if the tool is an editor."""
         if self.tool not in EDITORS:
             return ""
         return next((value for key in PATH_KEYS if isinstance(value := self.args.get(key), str)), "")
 
 
-def hear(agent: str, content: Any) -> Heard:
-    """Read an event; one that we do not know has no moment."""
+def read_event(agent: str, content: Any) -> HookEvent:
+    """Return an agent's event. An unknown one has no moment."""
     if not isinstance(content, dict):
-        return Heard(agent)
+        return HookEvent(agent)
     name = _text(content.get("hook_event_name"))
     moment = MOMENTS[agent].get(name, "")
     inner = _text(content.get("agent_id"))
@@ -82,8 +82,8 @@ def hear(agent: str, content: Any) -> Heard:
     code, output = _exit_code(output) if moment == "failed" or agent == "gemini" else (None, output)
     if code is None:
         code = given if isinstance(given := content.get("exit_code"), int) else 1 if moment == "failed" else None
-    args, told = content.get("tool_input"), response if isinstance(response, dict) else {}
-    return Heard(
+    args, fields = content.get("tool_input"), response if isinstance(response, dict) else {}
+    return HookEvent(
         agent=agent,
         moment=moment,
         name=name,
@@ -95,30 +95,30 @@ def hear(agent: str, content: Any) -> Heard:
         output=output if len(output) <= LONGEST else f"{output[: LONGEST // 2]}\n{output[-LONGEST // 2 :]}",
         exit_code=code,
         timed_out="Command timed out after" in output[:200] if moment == "failed" else False,
-        interrupted=content.get("is_interrupt") is True or told.get("interrupted") is True,
-        original=told["originalFile"] if isinstance(told.get("originalFile"), str) else None,
+        interrupted=content.get("is_interrupt") is True or fields.get("interrupted") is True,
+        original=fields["originalFile"] if isinstance(fields.get("originalFile"), str) else None,
         active=content.get("stop_hook_active") is True,
         message=_text(content.get("last_assistant_message") or content.get("prompt_response")),
     )
 
 
-def context(heard: Heard, text: str) -> dict[str, Any]:
-    """Return the answer that tells the agent something beside its tool's result."""
-    return {"hookSpecificOutput": {"hookEventName": heard.name, "additionalContext": text}}
+def context_answer(event: HookEvent, text: str) -> dict[str, Any]:
+    """Return the answer that adds a text to the result of a tool call."""
+    return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
 
 
-def refusal(heard: Heard, text: str) -> dict[str, Any]:
-    """Return the answer that forbids what the agent is about to do: a call, or to stop."""
-    if heard.agent == "gemini":
+def refusal_answer(event: HookEvent, text: str) -> dict[str, Any]:
+    """Return the answer that refuses a tool call or a stop."""
+    if event.agent == "gemini":
         return {"decision": "deny", "reason": text}
-    if heard.moment == "stop":
+    if event.moment == "stop":
         return {"decision": "block", "reason": text}
     decision = {"permissionDecision": "deny", "permissionDecisionReason": text}
-    return {"hookSpecificOutput": {"hookEventName": heard.name, **decision}}
+    return {"hookSpecificOutput": {"hookEventName": event.name, **decision}}
 
 
 def _output(response: Any) -> str:
-    """Return what a tool printed, in whichever shape the agent keeps it."""
+    """Return the output of a tool from any agent's form of a response."""
     if isinstance(response, str):
         return response
     if not isinstance(response, dict):
@@ -130,7 +130,7 @@ def _output(response: Any) -> str:
 
 
 def _exit_code(output: str) -> tuple[int | None, str]:
-    """Take the exit code off the top of a failed call's output, or find it where Gemini puts it."""
+    """Return the exit code in an output with the output, which loses the code if that was its first line."""
     for mark in EXIT:
         at = 0 if output.startswith(mark) else output.find(f"\n{mark}") + 1
         if at or output.startswith(mark):

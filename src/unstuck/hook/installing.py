@@ -1,4 +1,7 @@
-"""Edge: put our hook into an agent's settings and take it out again: backed up, atomic, and never on top of what cannot be read."""
+"""The installation of the hook in an agent's settings.
+
+A file that cannot be read is not changed. Every changed file has a backup and is replaced in one step.
+"""
 
 import difflib
 import json
@@ -19,7 +22,7 @@ from unstuck.shipped import shipped
 
 Scope = Literal["user", "project"]
 QUICK = 20
-"""Seconds that the agent waits for us after a call."""
+"""Seconds that the agent waits for the hook after a call."""
 BEGIN = "# unstuck: begin (made by `unstuck install`, taken out by `unstuck uninstall`)"
 END = "# unstuck: end"
 BLOCK = re.compile(rf"\n?{re.escape(BEGIN)}\n.*?{re.escape(END)}\n?", re.DOTALL)
@@ -27,30 +30,30 @@ SERVER, OPENCODE_SERVERS = "unstuck", "mcp"
 
 
 class Event(NamedTuple):
-    """One event that we listen to."""
+    """An event of an agent that calls the hook."""
 
     name: str
     matcher: str | None = None
-    """Which tools; None where the event has none."""
+    """A pattern of tools, or None if the event is about no tool."""
     seconds: int = QUICK
     guards: bool = False
 
 
 class Wiring(NamedTuple):
-    """How one agent is told of a hook, in a JSON file."""
+    """The place and form of an agent's hook settings in a JSON file."""
 
     events: tuple[Event, ...]
     user: str
-    """The file below the agent's own folder."""
+    """The settings of the user, relative to the agent's own folder."""
     project: str
     home: tuple[str, str]
-    """The variable that names the agent's folder, and where it is otherwise."""
+    """The variable that names the agent's folder, and the folder without it."""
     unit: int = 1
-    """How many of its units a second has."""
+    """The number of the agent's time units in a second."""
     note: str = ""
-    """What is left for the person to do."""
+    """An instruction for the user after the installation."""
     server: tuple[str, str] | None = None
-    """The file for MCP servers of a person and of a project, below the same places; None: not ours to edit."""
+    """The files for MCP servers of the user and of a project. An empty name must not be edited."""
 
 
 WIRINGS: Final[Mapping[str, Wiring]] = {
@@ -98,11 +101,11 @@ WIRINGS: Final[Mapping[str, Wiring]] = {
 
 
 class CannotEdit(ValueError):
-    """The settings cannot be edited without risk, and why."""
+    """Raised for settings that cannot be edited safely."""
 
 
-def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
-    """Return the settings with our hook in them, once; everything else stays as it is."""
+def with_hook(agent: str, text: str, command: str, *, guard: bool) -> str:
+    """Return the settings with our hook added once. Everything else stays unchanged."""
     wiring, made = WIRINGS[agent], text if text.strip() else "{}\n"
     _refuse_other_shapes(made, wiring)
     for event in wiring.events:
@@ -114,7 +117,7 @@ def hooked(agent: str, text: str, command: str, *, guard: bool) -> str:
     return _checked(made, wiring, command, guard=guard)
 
 
-def unhooked(agent: str, text: str) -> str:
+def without_hook(agent: str, text: str) -> str:
     """Return the settings without our hook."""
     wiring = WIRINGS[agent]
     if not text.strip():
@@ -125,8 +128,8 @@ def unhooked(agent: str, text: str) -> str:
     return text
 
 
-def served(name: str, text: str, command: list[str]) -> str:
-    """Return a file of MCP servers with ours in it, JSON or TOML by its name."""
+def with_mcp_server(name: str, text: str, command: list[str]) -> str:
+    """Return the text of a file of MCP servers with ours added, as JSON or TOML by the file name."""
     entry: dict[str, Any] = {"command": command[0], "args": command[1:]}
     if not name.endswith(".toml"):
         made, key = text if text.strip() else "{}\n", _servers(name)
@@ -134,20 +137,20 @@ def served(name: str, text: str, command: list[str]) -> str:
         ours = {"type": "local", "command": command} if key == OPENCODE_SERVERS else {"type": "stdio", **entry}
         return jsonc.with_member(made, (key, SERVER), ours)
     entry = {**entry, "startup_timeout_sec": QUICK * 3}
-    known, bare = _toml(text), BLOCK.sub("", text)
-    _refuse_unless_object(known, "mcp_servers")
+    content, bare = _toml(text), BLOCK.sub("", text)
+    _refuse_unless_object(content, "mcp_servers")
     if SERVER in _toml(bare).get("mcp_servers", {}):
         raise CannotEdit(f"it has a server {SERVER!r} that is not of our making")
     block = [BEGIN, f"[mcp_servers.{SERVER}]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items()), END]
     gap = "" if not bare else "\n" if bare.endswith("\n") else "\n\n"
     made = "\n".join([f"{bare}{gap}{block[0]}", *block[1:], ""])
-    others = {key: value for key, value in known.get("mcp_servers", {}).items() if key != SERVER}
-    if _toml(made) != {**known, "mcp_servers": {**others, SERVER: entry}}:
+    other_servers = {key: value for key, value in content.get("mcp_servers", {}).items() if key != SERVER}
+    if _toml(made) != {**content, "mcp_servers": {**other_servers, SERVER: entry}}:
         raise CannotEdit("its tables leave no place for another server")
     return text if BLOCK.findall(text) and _toml(text) == _toml(made) else made
 
 
-def unserved(name: str, text: str) -> str:
+def without_mcp_server(name: str, text: str) -> str:
     """Return a file of MCP servers without ours."""
     if name.endswith(".toml"):
         return BLOCK.sub("", text)
@@ -163,8 +166,8 @@ def _servers(name: str) -> str:
 
 
 def snippet(agent: str, command: str, *, guard: bool) -> str:
-    """Return what a person may add by hand."""
-    return hooked(agent, "", command, guard=guard)
+    """Return the settings that the user can add by hand."""
+    return with_hook(agent, "", command, guard=guard)
 
 
 def _group(wiring: Wiring, event: Event, command: str) -> dict[str, Any]:
@@ -173,7 +176,7 @@ def _group(wiring: Wiring, event: Event, command: str) -> dict[str, Any]:
 
 
 def _ours(group: Any) -> bool:
-    """Whether a group of hooks is of our making: it calls `unstuck hook` and nothing else."""
+    """Return whether a group of hooks calls `unstuck hook` and nothing else."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
     commands = [hook.get("command", "") for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
     return len(commands) == 1 and re.search(r"\bunstuck['\"]? hook \w+$", str(commands[0])) is not None
@@ -207,11 +210,11 @@ def _refuse_other_shapes(text: str, wiring: Wiring) -> None:
 
 
 def _checked(made: str, wiring: Wiring, command: str, *, guard: bool) -> str:
-    """Refuse an edit that did not come to what it should: a file is never damaged by a fault of ours."""
+    """Return the edited settings, or raise CannotEdit if their hooks are not the expected ones."""
     hooks = _read(made)["hooks"]
     for event in wiring.events:
-        found = [group for group in hooks.get(event.name, []) if _ours(group)]
-        if found != ([_group(wiring, event, command)] if guard or not event.guards else []):
+        groups = [group for group in hooks.get(event.name, []) if _ours(group)]
+        if groups != ([_group(wiring, event, command)] if guard or not event.guards else []):
             raise CannotEdit(f"its hooks for {event.name} cannot be changed safely")
     return made
 
@@ -235,14 +238,14 @@ class Edit(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The change as people read it."""
+        """The change as a diff."""
         old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         lines = difflib.unified_diff(old, new, str(self.path), str(self.path))
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: bool) -> tuple[Edit, ...]:
-    """Return the edits that make an agent call us."""
+    """Return the edits that make an agent call the hook."""
     if agent == "opencode":
         path, settings = _opencode(scope, cwd)
         return (
@@ -250,7 +253,7 @@ def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: b
             *([_serving(settings, [*_program(scope), "mcp"])] if mcp else []),
         )
     wiring, command = WIRINGS[agent], f"{shlex.join(_program(scope))} hook {agent}"
-    edits = [_edited(_place(wiring, wiring.user, wiring.project, scope, cwd), lambda text: hooked(agent, text, command, guard=guard),
+    edits = [_edited(_place(wiring, wiring.user, wiring.project, scope, cwd), lambda text: with_hook(agent, text, command, guard=guard),
                      lambda: snippet(agent, command, guard=guard))]  # fmt: skip
     if mcp:
         edits = _with_server(edits, agent, scope, cwd)
@@ -258,23 +261,26 @@ def edits_to_install(agent: str, scope: Scope, cwd: Path, *, guard: bool, mcp: b
 
 
 def edits_to_uninstall(agent: str, scope: Scope, cwd: Path) -> tuple[Edit, ...]:
-    """Return the edits that take us out again."""
+    """Return the edits that remove the hook."""
     if agent == "opencode":
         path, settings = _opencode(scope, cwd)
-        edits = [Edit(path, _text(path), None), _edited(settings, lambda text: unserved(settings.name, text), str)]
+        edits = [
+            Edit(path, _text(path), None),
+            _edited(settings, lambda text: without_mcp_server(settings.name, text), str),
+        ]
         return tuple(edit for edit in edits if edit.before is not None)
     wiring = WIRINGS[agent]
     path = _place(wiring, wiring.user, wiring.project, scope, cwd)
-    edits = [_edited(path, lambda text: unhooked(agent, text), str)]
+    edits = [_edited(path, lambda text: without_hook(agent, text), str)]
     if (other := _server_file(wiring, scope, cwd)) is not None:
         before = edits[0].after if other == path else None
-        more = _edited(other, lambda text: unserved(other.name, text if before is None else before), str)
+        more = _edited(other, lambda text: without_mcp_server(other.name, text if before is None else before), str)
         edits = [more] if other == path else [*edits, more]
     return tuple(edit for edit in edits if edit.before is not None)
 
 
 def carry_out(edit: Edit) -> Path | None:
-    """Write an edit; return the backup of what was there. A file that changed meanwhile is left alone."""
+    """Write an edit and return the backup of the old file. A file that changed meanwhile is not written."""
     path = edit.path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -310,12 +316,14 @@ def _with_server(edits: list[Edit], agent: str, scope: Scope, cwd: Path) -> list
         )
     if path == edits[0].path:
         first = edits[0]
-        return [first._replace(after=served(path.name, first.after or "", command))]
+        return [first._replace(after=with_mcp_server(path.name, first.after or "", command))]
     return [*edits, _serving(path, command)]
 
 
 def _serving(path: Path, command: list[str]) -> Edit:
-    return _edited(path, lambda text: served(path.name, text, command), lambda: served(path.name, "", command))
+    return _edited(
+        path, lambda text: with_mcp_server(path.name, text, command), lambda: with_mcp_server(path.name, "", command)
+    )
 
 
 def _edited(path: Path, change: Callable[[str], str], by_hand: Callable[[], str]) -> Edit:
@@ -344,7 +352,7 @@ def _server_file(wiring: Wiring, scope: Scope, cwd: Path) -> Path | None:
 
 
 def _opencode(scope: Scope, cwd: Path) -> tuple[Path, Path]:
-    """Return where its plugin and its settings are, or would be."""
+    """Return the paths of opencode's plugin and settings."""
     root = Path(root_of(str(cwd)))
     person = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "opencode"
     plugins, settings = (person, person) if scope == "user" else (root / ".opencode", root)
@@ -358,7 +366,10 @@ def _plugin(program: Sequence[str], *, guard: bool) -> str:
 
 
 def _program(scope: Scope) -> list[str]:
-    """Return how this very program is started: in a project's settings by name where that works, for others read them."""
+    """Return the command that starts this program.
+
+    In the settings of a project, which others read, it is the plain name if that works.
+    """
     script = Path(sys.argv[0]).absolute()
     if scope == "project" and shutil.which("unstuck"):
         return ["unstuck"]
@@ -368,7 +379,7 @@ def _program(scope: Scope) -> list[str]:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text with its line ends as they are; None if there is no file."""
+    """Return the text of a file with its line ends, or None if there is no file."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:

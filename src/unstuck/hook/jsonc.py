@@ -1,6 +1,6 @@
-"""Edit JSON as text, comments and all: only what is asked for changes, every other byte stays. Pure.
+"""Edits of JSON text that keep comments and formatting.
 
-A small parser that remembers where things stand; comments and trailing commas are read as white space.
+A small parser records the position of each value. Comments and trailing commas count as white space.
 """
 
 import json
@@ -16,7 +16,7 @@ DEEPEST = 100
 
 
 class Broken(ValueError):
-    """The text is no JSON, with or without comments; where it breaks off."""
+    """Raised for a text that is not JSON, with the place of the error."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(f"line {text.count(chr(10), 0, at) + 1} is no JSON")
@@ -47,17 +47,17 @@ def parse(text: str) -> Node:
     return node
 
 
-def with_item(text: str, path: Sequence[str], item: Any, ours: Callable[[Any], bool]) -> str:
-    """Return the text with the item in the list at `path`, once; other items of ours there are replaced by it."""
+def with_item(text: str, path: Sequence[str], item: Any, is_ours: Callable[[Any], bool]) -> str:
+    """Return the text with the item once in the list at `path`. It replaces our other items there."""
     node = _at(parse(text), path)
-    if node is not None and [one.value for one in node.items if ours(one.value)] == [item]:
+    if node is not None and [old.value for old in node.items if is_ours(old.value)] == [item]:
         return text
-    text = without_items(text, path, ours, prune=False)
+    text = without_items(text, path, is_ours, prune=False)
     return _added(text, path, item)
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """Return the text with the value at `path`, in place of what stands there."""
+    """Return the text with the value at `path`, which replaces any other value there."""
     node = _at(parse(text), path)
     if node is not None and node.value == value:
         return text
@@ -66,26 +66,29 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
     return _added(text, path[:-1], value, key=path[-1])
 
 
-def without_items(text: str, path: Sequence[str], ours: Callable[[Any], bool], *, prune: bool = True) -> str:
-    """Return the text without our items in the list at `path`, and without the list and its parents if they become empty."""
+def without_items(text: str, path: Sequence[str], is_ours: Callable[[Any], bool], *, prune: bool = True) -> str:
+    """Return the text without our items in the list at `path`.
+
+    The list and its parents are removed if they become empty.
+    """
     while (node := _at(parse(text), path)) is not None:
-        mine = next((one for one in node.items if ours(one.value)), None)
+        mine = next((item for item in node.items if is_ours(item.value)), None)
         if mine is None:
             return text
         alone = prune and len(node.items) == 1
-        before = _neighbour([one.end for one in node.items], mine.start)
+        before = _neighbour([item.end for item in node.items], mine.start)
         text = without_member(text, path) if alone else _cut(text, mine.start, mine.end, before)
     return text
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without what stands at `path`, and without its parents if they become empty."""
+    """Return the text without the value at `path`. Parents that become empty are removed."""
     for depth in range(len(path), 0, -1):
         above = _at(parse(text), path[: depth - 1])
         if above is None or path[depth - 1] not in above.members:
             return text
         member = above.members[path[depth - 1]]
-        before = _neighbour([one.node.end for one in above.members.values()], member.start)
+        before = _neighbour([sibling.node.end for sibling in above.members.values()], member.start)
         text = _cut(text, member.start, member.node.end, before)
         if len(above.members) > 1:
             return text
@@ -96,7 +99,10 @@ def without_member(text: str, path: Sequence[str]) -> str:
 
 
 def _added(text: str, path: Sequence[str], value: Any, key: str | None = None) -> str:
-    """Put a value behind the last one of the list, or of the object for a key; what is missing above it is made."""
+    """Return the text with a value added at the end of a list or, with a key, of an object.
+
+    Missing parents are added.
+    """
     root = parse(text)
     depth = next((deep for deep in range(len(path), -1, -1) if _at(root, path[:deep]) is not None), 0)
     if depth < len(path):
@@ -110,14 +116,14 @@ def _added(text: str, path: Sequence[str], value: Any, key: str | None = None) -
     if key is not None:
         written = f"{json.dumps(key)}: {written}"
     newline, unit = _style(text)
-    ends = [one.node.end for one in node.members.values()] or [one.end for one in node.items]
+    ends = [member.node.end for member in node.members.values()] or [item.end for item in node.items]
     inner, outer = newline + unit * (depth + 1), newline + unit * depth
     if not ends:
         head = text[: node.end - 1].rstrip()
         return f"{head}{inner}{written}{outer}{text[node.end - 1 :]}"
     end = max(ends)
     after = _skip(text, end)
-    if text[after] == ",":  # a trailing comma is somebody's style: ours gets one, too
+    if text[after] == ",":  # keep the style of a trailing comma
         at = _line_end(text, after + 1)
         return f"{text[:at]}{inner}{written},{text[at:]}"
     at = _line_end(text, end)
@@ -125,9 +131,9 @@ def _added(text: str, path: Sequence[str], value: Any, key: str | None = None) -
 
 
 def _line_end(text: str, at: int) -> int:
-    """Return where the line ends if nothing but a comment follows, so that the comment stays with its value."""
-    found = REST.match(text, at)
-    return found.end() if found else at
+    """Return the end of the line if only a comment follows, so that the comment stays with its value."""
+    match = REST.match(text, at)
+    return match.end() if match else at
 
 
 def _written(text: str, value: Any, depth: int) -> str:
@@ -141,7 +147,10 @@ def _style(text: str) -> tuple[str, str]:
 
 
 def _cut(text: str, start: int, end: int, before: int | None) -> str:
-    """Take a value out, with the comma that belongs to it and the line that it leaves empty; `before` is where its neighbour ends."""
+    """Return the text without a value, its comma and a line that becomes empty.
+
+    `before` is the end of the value before it.
+    """
     after = _skip(text, end)
     comma = None
     if text[after : after + 1] == ",":
@@ -171,8 +180,8 @@ def _at(node: Node, path: Sequence[str]) -> Node | None:
 
 
 def _skip(text: str, at: int) -> int:
-    found = SPACE.match(text, at)
-    return found.end() if found else at
+    match = SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _value(text: str, at: int, depth: int) -> Node:
@@ -200,15 +209,19 @@ def _value(text: str, at: int, depth: int) -> Node:
             at = _skip(text, at + 1)
         elif text[at : at + 1] != closer:
             raise Broken(text, min(at, len(text)))
-    inner = {name: one.node.value for name, one in members.items()} if closer == "}" else [one.value for one in items]
+    inner = (
+        {name: member.node.value for name, member in members.items()}
+        if closer == "}"
+        else [item.value for item in items]
+    )
     return Node(start, at + 1, inner, members, tuple(items))
 
 
 def _scalar(text: str, at: int) -> Node:
-    found = STRING.match(text, at) or SCALAR.match(text, at)
-    if found is None:
+    match = STRING.match(text, at) or SCALAR.match(text, at)
+    if match is None:
         raise Broken(text, at)
     try:
-        return Node(at, found.end(), json.loads(found[0]))
+        return Node(at, match.end(), json.loads(match[0]))
     except ValueError as error:
         raise Broken(text, at) from error

@@ -29,16 +29,16 @@ class Failed(NamedTuple):
 
     kind: str
     message: str
-    """Its decisive line: what names the failure is worked out when there are several to compare."""
+    """Its decisive line."""
     tests: list[str]
     failing: int
-    """How many tests fail; -1 is unknown."""
+    """The number of failing tests, or -1 if it is unknown."""
     what: str
-    """The call, in a line."""
+    """The call in one line."""
 
 
 class Proposed(TypedDict):
-    """Ways out that the agent was told, to see whether they work."""
+    """Remedies that the agent got, to learn whether they work."""
 
     chain: str
     context: str
@@ -47,11 +47,11 @@ class Proposed(TypedDict):
     strategies: list[list[Any]]
     """Each with its name, and its steps as command lines."""
     left: int
-    """How many calls more they are waited for."""
+    """The number of calls in which a remedy may still be tried."""
 
 
 class Memory:
-    """One session; its lists are cut when it is saved."""
+    """The memory of a session. Its lists are shortened when it is saved."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.head: str = content.get("head", "")
@@ -59,18 +59,18 @@ class Memory:
         self.prompt: str = content.get("prompt", "")
         self.edited: bool = content.get("edited", False)
         self.refused: int = content.get("refused", 0)
-        """Stops that were refused since the person last said something."""
+        """The number of refused stops since the last message of the user."""
         self.nudged: str = content.get("nudged", "")
-        """The streak that the agent was warned of."""
+        """The streak of the last warning."""
         self.calls: list[list[Any]] = content.get("calls", [])
         """Tool, digest of its arguments, digest of its result, whether it failed."""
         self.failures: list[Failed] = [Failed(*row) for row in content.get("failures", [])]
         self.states: dict[str, list[list[str]]] = content.get("states", {})
-        """File → the states before and after each edit."""
+        """The states before and after each edit, by file."""
         self.told: list[str] = content.get("told", [])
-        """Signatures of failures about which the agent was told something."""
+        """Signatures of failures for which the agent got advice."""
         self.red: dict[str, str] = content.get("red", {})
-        """Check → how it failed when it ran last."""
+        """The last failure of each check."""
         self.proposed: Proposed | None = content.get("proposed")
 
     def as_json(self) -> dict[str, Any]:
@@ -85,14 +85,14 @@ class Memory:
 
 
 def digest(text: str) -> str:
-    """Return a short name of a text, to compare it with the few before it."""
+    """Return a short digest of a text, to compare it with earlier ones."""
     raw = text.encode(errors="replace")
     return f"{zlib.crc32(raw):08x}{len(raw):x}"
 
 
 @contextmanager
 def remembered(agent: str, session: str) -> Iterator[Memory]:
-    """Open a session's memory, and keep what was changed in it; other sessions have files of their own."""
+    """Yield the memory of a session and save it afterwards. Each session has its own file."""
     folder = state_folder()
     path = f"{folder}/{agent}-{_file_name(session)}.json"
     if not os.path.exists(path):  # noqa: PTH110  # pathlib costs a tenth of the whole
@@ -107,7 +107,7 @@ def remembered(agent: str, session: str) -> Iterator[Memory]:
 
 
 def _file_name(session: str) -> str:
-    """Return a name for the file of a session: its id, where that is one; it comes from outside and may be anything."""
+    """Return a file name for a session. It is a digest if the session's id is no plain name."""
     plain = session.replace("/", ".").rstrip(".")
     if plain.replace("-", "").replace(".", "").isalnum() and plain.isascii() and len(plain) <= LONGEST_NAME:
         return plain
@@ -117,7 +117,7 @@ def _file_name(session: str) -> str:
 
 
 def state_folder() -> str:
-    """Return our folder for state, made where it is not there, for this user alone."""
+    """Return the folder for the hook's state. It is created for this user only."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111  # as above
     folder = f"{state}/unstuck/hook"
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # as above
@@ -125,7 +125,7 @@ def state_folder() -> str:
 
 
 def log(line: str) -> None:
-    """Keep a line about a fault of ours; the log is begun anew before it grows large."""
+    """Write a line about a bug to the log, which is emptied before it grows large."""
     path = f"{state_folder()}/hook.log"
     small = not os.path.exists(path) or os.path.getsize(path) < LOG_BYTES  # noqa: PTH110, PTH202  # as above
     flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if small else os.O_TRUNC)
@@ -135,11 +135,11 @@ def log(line: str) -> None:
 
 def _content(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text) if text else {}
-        Memory(found)
+        content = json.loads(text) if text else {}
+        Memory(content)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return {}  # half-written by a process that was killed: the session is remembered from here on
-    return found if isinstance(found, dict) else {}
+        return {}  # half-written by a killed process, so the memory starts again
+    return content if isinstance(content, dict) else {}
 
 
 def _forget_old(folder: str) -> None:

@@ -1,4 +1,4 @@
-"""Edge: where a workspace begins and which commit it is at, without starting git or loading more than os."""
+"""The root of a workspace and its current commit, read without starting git."""
 
 import os
 
@@ -15,7 +15,10 @@ def root_of(cwd: str) -> str:
 
 
 def head_of(cwd: str) -> str:
-    """Return the commit that is checked out, read from git's files: a process would cost more than the whole hook."""
+    """Return the commit that is checked out.
+
+    It is read from the files of git, because starting git would take longer than the whole hook.
+    """
     folder = root_of(cwd)
     if not os.path.exists(f"{folder}/.git"):  # noqa: PTH110  # as above
         return ""
@@ -23,10 +26,10 @@ def head_of(cwd: str) -> str:
         git = f"{folder}/.git"
         if os.path.isfile(git):  # noqa: PTH113  # as above
             git = os.path.join(folder, _line(git).removeprefix("gitdir:").strip())  # noqa: PTH118  # as above
-        found = _line(f"{git}/HEAD")
-        if not found.startswith("ref: "):
-            return found
-        name = found.removeprefix("ref: ")
+        head = _line(f"{git}/HEAD")
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
         common = os.path.join(git, _line(f"{git}/commondir")) if os.path.exists(f"{git}/commondir") else git  # noqa: PTH110, PTH118  # as above
         if os.path.exists(f"{common}/{name}"):  # noqa: PTH110  # as above
             return _line(f"{common}/{name}")
@@ -42,17 +45,17 @@ def _line(path: str) -> str:
 
 
 CONFIG_FILES = ("unstuck.toml", "pyproject.toml")
-ASKED = (b"[hook", b"unstuck.hook", b"allowed_folders", b"[checks", b"unstuck.checks")
+SETTINGS = (b"[hook", b"unstuck.hook", b"allowed_folders", b"[checks", b"unstuck.checks")
 
 
-def concerned(root: str) -> bool:
-    """Whether the repository's configuration says anything that a hook asks for."""
+def has_hook_settings(root: str) -> bool:
+    """Return whether the configuration of the repository has settings for the hook."""
     for name in CONFIG_FILES:
         try:
             with open(f"{root}/{name}", "rb") as file:  # noqa: PTH123  # as above
                 text = file.read()
         except OSError:
             continue
-        if any(word in text for word in ASKED):
+        if any(setting in text for setting in SETTINGS):
             return True
     return False
