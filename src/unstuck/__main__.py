@@ -20,7 +20,7 @@ def main() -> None:
     from unstuck.cli import run_cli  # noqa: PLC0415  # nothing is loaded before it is needed
 
     code = run_cli(sys.argv[1:])
-    gc.freeze()  # nobody needs the garbage sorted out at the very end
+    gc.freeze()  # collecting garbage at the end only takes time
     sys.exit(code)
 
 

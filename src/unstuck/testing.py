@@ -1,4 +1,4 @@
-"""Edge: The engine's ports without a world: for tests of your own agents, policies and surfaces.
+"""A world without disk, clock and processes, for tests of agents, policies and user interfaces.
 
 A `World` holds a script: for each task, what its attempts leave behind. Nothing here touches a disk or a clock.
 
@@ -41,7 +41,7 @@ ENDED_WELL = Ended(ending="exited", exit_code=0)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one session leaves behind: the worktree's content, and how it ended."""
+    """The result of one session: the content of its slot and how it ended."""
 
     work: str = ""
     ended: Ended = ENDED_WELL
@@ -108,7 +108,7 @@ class NoJudge:
 
 
 class Sheet:
-    """A plan that keeps nothing; a task that is written into it is read back as it is."""
+    """A plan that keeps nothing. A task that is written into it reads back unchanged."""
 
     path = Path("plan")
     companions = ()

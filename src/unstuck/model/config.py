@@ -175,7 +175,7 @@ class LadderConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileLimitsConfig:
-    """The limits that a profile sets. None leaves the limit as it is."""
+    """The limits that a profile sets. None keeps the limit of the profile below it."""
 
     attempts: int | None = None
     sessions: int | None = None

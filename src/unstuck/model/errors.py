@@ -82,4 +82,4 @@ def with_extra(extra: str) -> str:
 
 
 class Interrupted(Exception):
-    """The run was stopped in the middle of a stage; the stage is done again on resume."""
+    """The run was stopped in the middle of a stage. The stage is done again on resume."""

@@ -146,8 +146,8 @@ def parse_profile(name: str, table: Mapping[str, Any], hints: Mapping[str, str])
         raise BadPolicy(name, "view", f"there is no view {view!r}; {_suggestion(view, get_args(View))}")
     classifier = table.get("classifier", "unstuck")
     if classifier not in get_args(Classifier):
-        known = "known are unstuck and auto-claude"
-        raise BadPolicy(name, "classifier", f"there is no classifier {classifier!r}; {known}")
+        choices = "known are unstuck and auto-claude"
+        raise BadPolicy(name, "classifier", f"there is no classifier {classifier!r}; {choices}")
     ladders = _ladders(name, table, hints, view)
     if ANYTHING not in ladders and (missing := _needed(view) - set(ladders)):
         raise BadPolicy(
@@ -285,7 +285,7 @@ def profile(name: str, own: Mapping[str, Any] | None = None) -> Policy:
 
 
 def profile_mistake(name: str, table: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the key of a user's profile that has an error, and the reason; None if it has none."""
+    """Return the key that is wrong in a user's profile, with the reason, or None."""
     try:
         _parse_own(name, table)
     except BadPolicy as error:
@@ -304,8 +304,8 @@ def _based_on_like(name: str, table: Mapping[str, Any], catalog: ProfileCatalog)
     if "like" not in table:
         return own_values
     if table["like"] not in catalog.tables:
-        known = _suggestion(table["like"], catalog.tables)
-        raise BadPolicy(name, "like", f"there is no profile {table['like'][:80]!r} to begin as; {known}")
+        suggestion = _suggestion(table["like"], catalog.tables)
+        raise BadPolicy(name, "like", f"there is no profile {table['like'][:80]!r} to begin as; {suggestion}")
     base = catalog.tables[table["like"]]
     own_ladders = own_values.get("ladder", [])
     replaced = {value for entry in own_ladders for value in entry.get("of", ())}

@@ -169,7 +169,7 @@ def run_object(state: RunState, exit_code: int) -> dict[str, Any]:
 
 
 def lineage_text(state: RunState, name: str) -> str:
-    """Return the lineage and the fix tasks of a task in a line, or an empty string if it has none."""
+    """Return a line with the lineage and the fix tasks of a task, or an empty string."""
     task, chain = state.tasks[name], state.lineage(name).chain
     parts = [f"Lineage: {' → '.join(chain)}" if len(chain) > 1 else ""]
     fixes = [f"{fix} ({STATUS_WORDS[state.tasks[fix].status]})" for fix in task.fixes if fix in state.tasks]
