@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from unstuck.diagnosis.evidence import Evidence
-from unstuck.diagnosis.signature import signature
 from unstuck.model.failure import KINDS, Judged, Kind
 
 TOOL_WORDING = 80
@@ -70,6 +69,8 @@ class Diagnosis(Judged):
 
     @property
     def signature(self) -> str:
+        from unstuck.diagnosis.signature import signature  # noqa: PLC0415  # the hook rarely needs it
+
         output = f"{self.evidence.stdout}\n{self.evidence.stderr}"
         text = output if len(output) <= LONGEST_SIGNED_OUTPUT else self.message
         return signature(text, str(self.kind), self.tests)
