@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MOST_CLONES = 256
 MOST_RUNS = 16
 """A worker lives long; it remembers so many runs, and reads the others anew."""
-DRAIN_SECONDS = 30.0
+WORKER_DRAIN_SECONDS = 30.0
 
 
 def open_worker(
@@ -81,7 +81,7 @@ def open_worker(
         there={repository.head},
     )
     doing = Doing(dispatcher_of=contexts.dispatcher_of, remote=remote, redactor=redactor(os.environ))
-    return Worker(link, enlisted, doing, drain=DRAIN_SECONDS, told=told)
+    return Worker(link, enlisted, doing, drain=WORKER_DRAIN_SECONDS, told=told)
 
 
 def open_fleet(cwd: Path, store: str | None) -> "Fleet":

@@ -44,7 +44,7 @@ TERMINATE_GRACE_SECONDS = 1.0
 """Time between SIGTERM and SIGKILL."""
 SHIM_TIMEOUT_SECONDS = TERMINATE_GRACE_SECONDS + KILL_TIMEOUT_SECONDS + 4.0
 """The shim needs the grace and the kill timeout to end its processes. After this time it counts as hung."""
-DRAIN_SECONDS = 1.0
+OUTPUT_DRAIN_SECONDS = 1.0
 """Time to read on after the end, for an escaped process that still holds the pipes."""
 
 STOP_POLL_SECONDS = 0.2
@@ -189,7 +189,7 @@ class _Session:
             if report.get("left"):
                 end_orphans(self._children_before)
                 end_leftovers(self._marker)
-            deadline = time.monotonic() + DRAIN_SECONDS
+            deadline = time.monotonic() + OUTPUT_DRAIN_SECONDS
             while self._selector.get_map() and time.monotonic() < deadline:
                 self._read(log, STOP_POLL_SECONDS)
         return report
@@ -219,7 +219,7 @@ class _Session:
                 time.sleep(POLL_SECONDS)
             self._wait_for_shim(kill=self._shim.poll() is None)
             end_leftovers(self._marker)
-            self._reader.join(DRAIN_SECONDS)
+            self._reader.join(OUTPUT_DRAIN_SECONDS)
 
     def _awaits_report(self) -> bool:
         return self._report in self._selector.get_map()
