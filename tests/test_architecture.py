@@ -19,13 +19,12 @@ MODULES = {
     if "catalog" not in path.parts
 }
 
-MODULE_LIMIT = 224  # 200 at the end of issue 36
+MODULE_LIMIT = 226  # 200 at the end of issue 36
 LINES_PER_MODULE = 400
 LINES_PER_FUNCTION = 60
 MODULES_PER_PACKAGE = 15
 
 TOO_LONG = {
-    "plans/json_formats.py",
     "remedies/machine.py",
     "remedies/performing.py",
     "remedies/situation.py",
