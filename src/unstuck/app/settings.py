@@ -9,7 +9,6 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from unstuck.app.config_file import has_config, meanings, read_config, readable_config
-from unstuck.git.git_command import report_write_errors
 from unstuck.git.repository import Repository, find_repository, slots_folder
 from unstuck.model.config import GATE_TIMEOUTS, Config
 from unstuck.model.errors import BadUsage, Unavailable, UnstuckError
@@ -150,6 +149,8 @@ def sandbox_start_problems(config: Config, repository: Repository, agents: "Iter
     if sandbox is None:
         return {}
     with _trial_slot(sandbox.slots) as slot:
+        if slot is None:
+            return {}
         problems = {agent.name: sandbox.start_problem(_trial_command(agent, slot), "session") for agent in agents}
     return {name: problem for name, problem in problems.items() if problem}
 
@@ -163,11 +164,14 @@ def require_sandbox_starts(config: Config, repository: Repository, agents: "Iter
 
 
 @contextmanager
-def _trial_slot(slots: Path) -> Iterator[Path]:
-    """Yield an empty folder beside the slots, and remove it afterwards."""
-    with report_write_errors(slots):
+def _trial_slot(slots: Path) -> Iterator[Path | None]:
+    """Yield an empty folder beside the slots and remove it afterwards, or None where no folder can be made there."""
+    try:
         slots.mkdir(parents=True, exist_ok=True)
         folder = Path(mkdtemp(prefix="trial-", dir=slots))
+    except OSError:  # the run and the doctor report this themselves, with the way on
+        yield None
+        return
     try:
         yield folder
     finally:
